@@ -72,7 +72,7 @@ class Conversations:
     async def find(self, channel: Channel, wanted: str) -> Origin:
         """Return the conversation with an id or name: first among those where people wrote, else from the channel.
 
-        Raises ToolError when there is none or the bot may not speak there, ActionFailed when the search of the channel fails.
+        Raises ToolError when there is none or the bot may not speak there, ActionFailed when the channel cannot tell.
         """
         heard = await self.reads.directory(channel.name, channel.account)
         known = [one for one in heard if self.may_speak(one)]

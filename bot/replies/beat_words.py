@@ -1,4 +1,4 @@
-"""What a beat says: its words are held until its turn ends, and then judged as one text (`heartbeat/quiet`)."""
+"""Decides what people are shown of a beat: its words are held until its turn ends and then judged as one text."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,24 +13,27 @@ from heartbeat.quiet import HEARTBEAT_OK, alert
 
 @dataclass(eq=False)
 class BeatWords:
-    """Of one beat. most: characters beside HEARTBEAT_OK that count as quiet. shows: what of beats is shown where it
-    answers. earlier: what a beat has said last of what this one looks at; that is not said again."""
+    """The words of one beat, judged by the rules of `heartbeat/quiet`."""
 
+    # How many characters beside HEARTBEAT_OK still count as a quiet answer.
     most: int
+    # What is shown of beats on the account where this one answers.
     shows: Beats
+    # Reads the last alert about the same tasks, which is not repeated.
     earlier: Callable[[], Awaitable[str]]
     _held: str = field(default="", init=False)
 
     def resume(self, turn_id: str, entries: Iterable[Entry]) -> None:
-        """Go on behind what its turn has said before it was parked or cut."""
+        """Collect the words that the turn said before it was parked or cut, from the lines of its transcript."""
         for entry in entries:
             if entry.turn_id == turn_id and entry.message.role == "assistant":
                 self._hold(entry.message.text, goes_on=entry.kind == "assistant_cut")
 
     async def shown(self, step: Step, *, silent: bool) -> str:
-        """What people are shown with an answer: nothing while the turn goes on. HEARTBEAT_OK: that it was quiet.
+        """Return what people are shown once an answer is complete; empty while the turn goes on.
 
-        silent: the model has chosen to say nothing.
+        HEARTBEAT_OK is returned for a quiet beat where the configuration shows it. silent: the model has chosen to say
+        nothing.
         """
         goes_on = step.note is not None or bool(step.message.tool_calls)
         self._hold(step.message.text, goes_on=step.note is not None)

@@ -1,11 +1,11 @@
-"""From the model's words to blocks in the ledger: cuts the stream, renders for the channel, names each block.
+"""Cuts the model's words into blocks as they stream, and renders the blocks as deliveries for the channel.
 
-One object per run; it reads agent events and nothing else. What it has not yet handed out does not exist: when an
-answer is cut, only planned blocks count (promise 2).
+Each run has one `Replies`. Words that it has not returned as deliveries count as never said: of an answer that is cut,
+only the planned blocks remain (promise 2 of the design).
 
-The first block of an answer goes out as soon as it is whole; what follows is joined until a message is full, the model
-pauses, or the answer ends. Nothing of an answer goes out while it could still be a repetition of what was said, and
-from a link on whose address stands elsewhere (`[words][label]`) it waits for its end, where that is known.
+The first block of an answer is sent as soon as it is whole; later words are joined until a message is full, the model
+pauses, or the answer ends. Nothing of an answer is sent while it may still turn out to repeat an earlier text. From a
+link by label (`[words][label]`) on the words wait for the end of the answer, because only then its address is known.
 """
 
 import re
@@ -25,16 +25,20 @@ from channels.settings import ReplyTo, Streaming
 from channels.sources import Source, SourceKind, answer, answer_file
 from channels.stream.chunker import Chunker
 
-# Characters from which on the beginning of an answer is shown: what a notification quotes should say something.
+# The least characters of a preview, because notifications quote it and should say something.
 _PREVIEW_FROM = 30
-# A link by its label, and the most characters that one may have.
+# A link by its label, and the most characters that such a link may have.
 _CITES, _LONGEST_LINK = re.compile(r"(?<![\w\])`])\[[^\[\]\n]+\]\[[^\[\]\n]*\](?![\[(])"), 400
 
 
 def notice(
     source: Source, text: str, channel: Channel | None, nonce: Callable[[], int], *, ours: bool = True
 ) -> tuple[Planned, ...]:
-    """Deliveries of a sentence of the service itself (an error, a command's answer). ours: all words of it are."""
+    """Return the deliveries of a text from the service, such as an error or the answer to a command.
+
+    ours: the service wrote every word, so names of commands in it are changed to what the channel lets people type.
+    channel: None delivers the text as it is.
+    """
     if channel is None:
         return _planned(source, (text,), text, nonce, None)
     shown = wording.typed(text, channel.capabilities.commands) if ours else text
@@ -42,10 +46,11 @@ def notice(
 
 
 class Replies:
-    """Cuts the answers of one turn. step: of the present one. channel: None for HTTP, which takes Markdown as it is.
+    """Cuts the answers of one turn. Only the first message of a turn makes a sound.
 
-    replying: which of the messages are shown as replies to the newest that the turn answers. Behind the first one they
-    make no sound.
+    channel: None for HTTP, which takes Markdown unchanged. cutting: how answers are cut. replying: which messages are
+    shown as replies to the newest message of the turn. nonce: draws the number that tells deliveries of equal text
+    apart.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class Replies:
         self._question = turn.messages[-1].origin.message_id
         self._spoken = any(said.step is not None for said in turn.said)
         self._channel = channel
-        # what is cut is measured before it is planned, mostly as it stands then
+        # A block is rendered to be measured and again to be planned, mostly with the same text.
         self._render = lru_cache(4)(lambda text: channel.render(spoken(text)) if channel else (text,))
         self._nonce = nonce
         self.streaming = cutting
@@ -71,16 +76,19 @@ class Replies:
         self._said = list(turn.said)
 
     def begin(self, step: int, after: str) -> None:
-        """Begin an answer: to be called before all else. after: the text of a cut answer it continues, else empty."""
+        """Begin the answer of a step; must be called before any other method.
+
+        after: the text of the cut answer that this one continues, else empty.
+        """
         self.step = step
         self._count = 0
         self._unseen = ""
         self._shown = bool(after)
         self._directives = Directives(after)
         self._words: list[str] = []
-        self._waiting: list[str] = []  # those that have not been cut yet
+        self._waiting: list[str] = []  # words that have not been cut into blocks yet
         self._tail, self._cites = "", False
-        self._defined: dict[tuple[str, str], str] = {}  # the addresses that its links name by their labels
+        self._defined: dict[tuple[str, str], str] = {}  # definitions of cited links, by id and address
         whole = self._waits or self.previews or after
         least, most = (self._most, self._most) if whole and self._joins else (self._min, self._max)
         self._chunker = Chunker(
@@ -94,7 +102,7 @@ class Replies:
         self._may_repeat = [] if after else [said for said in self._said if _counts(said)]
 
     def feed(self, delta: str) -> Sequence[Planned]:
-        """A piece of text; returns blocks that are ready to be planned."""
+        """Take a piece of text and return the blocks that are ready to be planned."""
         words = self._directives.feed(delta)
         self._words.append(words)
         self._waiting.append(words)
@@ -113,13 +121,13 @@ class Replies:
         return self._named(blocks) if blocks else ()
 
     def pause(self) -> Sequence[Planned]:
-        """The model has been silent for a while: what is whole of its words so far goes out."""
+        """Return what is whole of the words so far, because the model has been silent for a while."""
         if self._waits or self._cites or self._may_repeat or self.previews:
             return ()
         return self._named(self._chunker.pause(self._min))
 
     def frame(self) -> Planned | None:
-        """The message that is being written, as far as it goes, for a preview; None while nothing is to be shown."""
+        """Return a preview of the message that is being written; None while there is nothing to show."""
         if self._waits or self._may_repeat or self._channel is None:
             return None
         text = self._chunker.rest()
@@ -130,7 +138,7 @@ class Replies:
         return replace(shown, silent=self._spoken, reply_to=self._reply_to(first=not self._spoken))
 
     def end(self) -> Sequence[Planned]:
-        """The answer is whole; returns its last blocks. One that would show nothing is shown as it was written."""
+        """End the answer and return its last blocks; if none of its words can be seen, they are shown as code."""
         last = self._directives.end()
         self._words.append(last)
         self._waiting.append(last)
@@ -138,7 +146,7 @@ class Replies:
         same = "" if self._shown else self._said_already(words)
         self._defined = _defined(words) if self._cites and self._channel is not None else {}
         planned = self._named(self._rest(), same)
-        if self._cites and any(one.said for one in planned):  # behind the last words there may be definitions alone
+        if self._cites and any(one.said for one in planned):  # the last blocks may be definitions that show nothing
             last_said = max(number for number, one in enumerate(planned) if one.said)
             planned[last_said] = replace(planned[last_said], said=planned[last_said].said + self._unseen)
         if self._unseen.strip() and not planned and not self._shown:
@@ -149,27 +157,30 @@ class Replies:
         return planned
 
     def cut(self) -> Sequence[Planned]:
-        """The answer broke off and is not begun anew: returns what there is of it and was not planned."""
-        if self._may_repeat:  # people have read that already
+        """Return the rest of an answer that broke off and is not begun anew."""
+        if self._may_repeat:  # so far it repeats what people have read
             return ()
         return self._named(self._rest())
 
     @property
     def has_planned(self) -> bool:
-        """Whether a block of the answer was returned."""
+        """Whether any block of the answer was returned to be planned."""
         return self._count > 0
 
     def sent(self, said: Said) -> None:
-        """A call of a tool has put a message into the conversation of the turn, or the answer a file."""
+        """Note a message that a tool has sent into the conversation of the turn, or a file that an answer has."""
         self._said.append(said)
 
     @property
     def files(self) -> Sequence[str]:
-        """Paths that the answer so far wants to be sent."""
+        """Paths of the files that the answer so far wants to send."""
         return self._directives.files
 
     def file(self, number: int, file: OutgoingFile) -> Planned:
-        """A file of the answer; not sent where a tool has sent it already."""
+        """Return the delivery of a file of the answer, which is not sent if the file was sent before.
+
+        number: counts the files of the answer.
+        """
         source = answer_file(self._turn_id, self.step, number)
         same = next((said.source.key for said in self._said if said.file == file.path), "")
         if not same:
@@ -191,13 +202,13 @@ class Replies:
         return answer(self._turn_id, self.step, self._count)
 
     def _named(self, blocks: Sequence[ReplyBlock], same: str = "") -> list[Planned]:
-        """Blocks as deliveries. same: key of the source of what says the same as all of them together."""
+        """Return blocks as deliveries. same: the source key of an earlier text that says the same as all of them."""
         planned: list[Planned] = []
         for block in blocks:
             said = self._unseen + self._directives.written(block.said)
             made = _planned(self._source, self._render(self._linked(block.text)), said, self._nonce, self.step)
             unless = same or self._said_already(block.text, tools=True)
-            # a block that shows nothing (a link definition alone): the next one carries its words
+            # A block may show nothing, such as a lone link definition: the next block then carries its words.
             self._unseen = "" if made else said
             self._shown = self._shown or bool(made)
             self._count += bool(made)
@@ -205,7 +216,7 @@ class Replies:
         return planned
 
     def _rest(self) -> Sequence[ReplyBlock]:
-        """The blocks of all words that have not been cut yet; programs take them in one piece, as they were written."""
+        """Return all remaining words as blocks; programs get them in one piece, as they were written."""
         words = "".join(self._waiting)
         self._waiting.clear()
         if self._channel is None and self._waits:
@@ -213,7 +224,7 @@ class Replies:
         return [*self._chunker.feed(words), *self._chunker.end()]
 
     def _linked(self, text: str) -> str:
-        """A block with the definitions of its links that stand in other blocks, without those that others cite."""
+        """Return a block with the definitions that its links need, and without those that only other blocks need."""
         if not self._defined:
             return text
         lines, known = text.split("\n"), parse("\n".join((f"{text}\n", *self._defined.values())))[1]
@@ -224,9 +235,9 @@ class Replies:
         return "\n".join((*lines, "", *(line for key, line in self._defined.items() if key in known))).rstrip()
 
     def _said_already(self, text: str, *, tools: bool = False) -> str:
-        """The key of the source of what said the same as a text; empty where nothing did.
+        """Return the source key of what said the same as a text before; empty if nothing did.
 
-        tools: only the messages of tools count.
+        tools: only messages of tools count.
         """
         for said in self._said:
             if _counts(said) and (said.step is None or not tools) and is_repeat(text, said.text):
@@ -234,7 +245,7 @@ class Replies:
         return ""
 
     def _in_answer(self, piece: Planned) -> Planned:
-        """A message as the next one of the answer."""
+        """Return a message as the next of the turn, silent and shown as a reply according to its place."""
         first, self._spoken = not self._spoken, True
         return replace(piece, silent=not first, reply_to=self._reply_to(first=first))
 
@@ -247,12 +258,12 @@ class Replies:
 
 
 def _counts(said: Said) -> bool:
-    """Whether an answer may say the same as this: as a message of a tool, or as a whole answer before it."""
+    """Return whether an answer must not repeat this: it is a message of a tool, or an earlier answer."""
     return bool(said.text.strip()) and (said.step is not None or said.source.kind is SourceKind.TOOL)
 
 
 def _defined(words: str) -> dict[tuple[str, str], str]:
-    """The definitions in some Markdown that links of it cite, by id and address."""
+    """Return the link definitions of a Markdown text that its links cite, by id and address."""
     tokens, cited = parse(words)
     found = (token.meta for token in tokens if token.type == "definition")
     return {key: f"[{one['label']}]: <{one['url']}>" for one in found if (key := (one["id"], one["url"])) in cited}
@@ -261,7 +272,10 @@ def _defined(words: str) -> dict[tuple[str, str], str]:
 def _planned(
     source: Source, bodies: Sequence[str], said: str, nonce: Callable[[], int], step: int | None
 ) -> tuple[Planned, ...]:
-    """One delivery per message that the channel has rendered; the first carries the model's words."""
+    """Return one delivery per rendered message.
+
+    said: the words they come from, carried by the first. step: None for texts that are no part of an answer.
+    """
     return tuple(
         Planned(
             source=source,

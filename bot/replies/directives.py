@@ -1,8 +1,8 @@
-"""What a model writes for the service and not for people, taken out of the words as they stream.
+"""Takes directives, which a model writes for the service, out of the words for people as they stream.
 
-Silence (`heartbeat/quiet`): an answer that is nothing but a token says nothing; at an edge the token is taken away.
-`[[reply_to_current]]` and `[[reply_to:<id>]]` choose what the answer is shown to reply to. A line `MEDIA: <path>` sends
-a file. In code and between quotation marks all of it is text.
+Silent tokens (`heartbeat/quiet`): an answer that is only a token says nothing; at the beginning or end of an answer the
+token is removed. `[[reply_to_current]]` and `[[reply_to:<id>]]` choose the message that the answer replies to. A line
+`MEDIA: <path>` sends a file. In code and between quotation marks these are plain text.
 """
 
 import re
@@ -19,35 +19,39 @@ _TAG = re.compile(
 _MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}(?:\](?:\][ \t]{0,9})?)?)?\Z")
 _MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?[ \t\r]*")
 _FENCE = re.compile(r"[ \t>]{0,8}(?:`{3}|~{3})")
-# Words in a line that are no part of a directive, whatever follows: behind a space stands a letter or digit that begins
-# no token (`heartbeat/quiet.may_trail`), and there is no mark that a directive could begin with.
+# Words in a line that are no part of a directive, whatever follows: they contain no mark of a directive, and a space is
+# followed by a letter or digit that begins no token (`heartbeat/quiet.may_trail`).
 _PLAIN = re.compile(r"(?: (?![NH])[^\W_]|(?!_)\w|[.,;:!?'’…)-])++")
 _MAY_BE_LINE = regex.compile(r"[ \t]{0,8}MEDIA:[^\n]{0,2000}|[ \t>]{0,8}(?:`{3}|~{3})")
 
 
 def for_people(text: str) -> str:
-    """What of a whole answer is for people."""
+    """Return a whole answer without its directives."""
     directives = Directives()
     return directives.feed(text) + directives.end()
 
 
 class Directives:
-    """Those of one answer, fed as it streams. after: what stands before it, of a cut answer that it continues.
+    """The directives of one answer, fed as it streams. The result does not depend on how the stream was sliced.
 
-    reply_to: what the last tag chose: an id, empty for the message that is answered; None without a tag. files: paths
-    to be sent. The result does not depend on how the stream was sliced.
+    after: the text of the cut answer that this one continues, else empty.
     """
 
     def __init__(self, after: str = "") -> None:
+        # The id that the last tag chose; empty: the message that is answered; None: there was no tag.
         self.reply_to: str | None = None
+        # Paths of the files to send.
         self.files: list[str] = []
+        # Words that cannot be decided yet, because more of a directive may follow.
         self._held = ""
         self._begun = bool(after)
         self._in_code = False
-        self._in_line = False  # the beginning of the line under way is decided
-        self._in_span = False  # a backtick was opened in it
+        self._in_line = False  # whether the beginning of the present line is decided
+        self._in_span = False  # whether a backtick is open in it
+        # How many characters for people were returned, and how many of these `written` was asked about.
         self._out = 0
         self._taken = 0
+        # The directives that were removed, each with the number of characters for people before it.
         self._hidden: deque[tuple[int, str]] = deque()
         if after:
             self._decide(after)
@@ -55,9 +59,9 @@ class Directives:
             self._hidden.clear()
 
     def feed(self, delta: str) -> str:
-        """A piece of the model's words; returns what of them is for people, as far as that is certain."""
+        """Take a piece of the model's words; returns the words for people, as far as that is certain."""
         self._held += delta
-        size = len(self._held) - self._held.endswith(" ")  # a space is held: a token may follow
+        size = len(self._held) - self._held.endswith(" ")  # a space is held, because a token may follow
         if self._begun and self._in_line and _PLAIN.fullmatch(self._held, 0, size):
             words, self._held = self._held[:size], self._held[size:]
             self._out += size
@@ -70,7 +74,7 @@ class Directives:
         return shown + self._decide(certain)
 
     def end(self) -> str:
-        """No more words come: the rest of what is for people."""
+        """Return the rest of the words for people, once no more words come."""
         if not self._begun and is_silent(self._held):
             self._hide(self._held)
             return ""
@@ -84,7 +88,10 @@ class Directives:
         return shown + self._decide(rest[end:])
 
     def written(self, shown: str) -> str:
-        """What the model wrote where the next of its words for people are these."""
+        """Return the next words for people as the model wrote them, with their directives.
+
+        shown: these words; each call goes on where the last one ended.
+        """
         begin, at, pieces = self._taken, 0, []
         self._taken += len(shown)
         while self._hidden and self._hidden[0][0] < self._taken:
@@ -94,7 +101,7 @@ class Directives:
         return "".join((*pieces, shown[at:]))
 
     def _begin(self) -> str:
-        """Take a token from the beginning of an answer; returns what stands before it."""
+        """Remove a token from the beginning of an answer; returns the words before it."""
         if self._begun:
             return ""
         self._begun = True
@@ -108,7 +115,7 @@ class Directives:
         self._hidden.append((self._out, words))
 
     def _certain(self, text: str) -> int:
-        """How much of a text can be decided without knowing what follows it."""
+        """Return how many characters of a text can be decided without knowing what follows."""
         size = may_trail(text)
         if tag := _MAY_BE_TAG.search(text, max(0, len(text) - 2 * LONGEST_TAIL)):
             size = min(size, tag.start())
@@ -117,7 +124,7 @@ class Directives:
         return line if begins and _MAY_BE_LINE.fullmatch(text, line, size, partial=True) else size
 
     def _decide(self, text: str) -> str:
-        """What is for people of words that are certain; the rest is carried out and noted."""
+        """Return the words for people in a text that can be decided; its directives are carried out and noted."""
         shown = []
         for line in text.splitlines(keepends=True) if self._unusual(text) else (text,):
             words = line

@@ -1,7 +1,7 @@
-"""Whether words say again what has been said: the same text, without white space, Markdown marks, greeting and closing.
+"""Decides whether a text repeats an earlier one: both are equal but for white space, Markdown, greeting and closing.
 
-Everything else counts: one other word, digit, sign or emoji, and that one text contains another means nothing. To lose
-a sentence is worse than to hear it twice, so what looks like a mark and might be a sign stays: `- 5 °C`, `*.txt`, `~5`.
+Any other difference counts, be it one word, digit, sign or emoji; a text that only contains the other is no repetition.
+Losing a sentence is worse than reading it twice, so marks that may have a meaning stay: `- 5 °C`, `*.txt`, `~5`.
 """
 
 import re
@@ -18,31 +18,32 @@ _CLOSINGS = (
 )
 _GREETING = re.compile(rf"\A(?:{_GREETINGS})(?:[!.,…]*\n|[!.,…]+ |[！。，、]+)", re.IGNORECASE)
 _CLOSING = re.compile(rf"(?:(?<=[.!?…] )|(?<=[。！？\n]))(?:{_CLOSINGS})[!.,…！。]*\Z", re.IGNORECASE)
-# Code and emphasis with their marks; what a heading begins with, and items and quotations that begin with a letter.
+# Code and emphasis with their marks, and the marks at the beginning of headings, items and quotations; items and
+# quotations only where a letter follows.
 _MARKS = re.compile(
     r"(?<!`)(`{1,3})(?P<code>[^`]++)\1(?!`)"
     r"|(?<![\w*_\\])(\*{1,3}(?![\s*])|_{1,3}(?![\s_]))(?P<words>(?:`[^`\n]++`|(?!\3)[^`\n])++)(?<=\S)\3(?![\w*_])"
     r"|^(?:#{1,6} |(?:[-*>] )+(?=[*_`]*[^\W\d_]))",
     re.MULTILINE,
 )
-# Letters that a greeting or closing may have.
+# The most letters of a greeting or closing.
 _LONGEST = 60
 
 
 def is_repeat(text: str, earlier: str) -> bool:
-    """Whether a text says what another one says."""
+    """Return whether a text says the same as an earlier one; an empty text repeats nothing."""
     return _plain(text) == _plain(earlier) != ""
 
 
 def may_become(beginning: str, earlier: str) -> bool:
-    """Whether an answer that begins so could still say the same as an earlier text; may be too hopeful."""
+    """Return whether an answer with this beginning could still repeat an earlier text; when unsure, True."""
     words, said = _letters(_GREETING.sub("", beginning.lstrip())), _letters(_plain(earlier))
     begins = len(words) <= len(said) + _LONGEST and said.startswith(words[: len(said)])
     return begins or len(beginning) < _LONGEST
 
 
 def _plain(text: str) -> str:
-    """Without what does not count."""
+    """Return a text without what does not count: white space, Markdown, greeting and closing."""
     lines = filter(None, (" ".join(line.split()) for line in text.splitlines()))
     return " ".join(_CLOSING.sub("", _GREETING.sub("", _unmarked("\n".join(lines)))).split())
 

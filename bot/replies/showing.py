@@ -1,4 +1,4 @@
-"""What people are shown of a run besides the blocks of its answers: the sign of work, previews, and side messages."""
+"""What people are shown of a run besides the blocks of its answers: the typing sign, previews and side messages."""
 
 import asyncio
 import itertools
@@ -18,19 +18,20 @@ from channels.outgoing import Planned
 from channels.sources import Source, side_message
 from channels.stream.chunker import Chunker
 
-# Edits of the messages of one answer at the most, the last edits included.
+# The most edits of the messages of one answer, the last edits included.
 MOST_EDITS = 12
-# Seconds between the first frames, and how much longer each pause is than the one before.
+# Seconds between the first two frames of a preview, and the factor by which each pause is longer than the one before.
 _FIRST, _FURTHER = 1.0, 1.3
-# The least and the most UTF-16 units of a piece of reasoning: as a quote it is one message anywhere.
+# The least and the most UTF-16 units of a piece of reasoning, which then fits into one message on every platform.
 _LEAST, _MOST = 400, 1400
 
 
 class Typing:
-    """The sign of work of one run ("is typing"). A context manager: leaving it stops the sign.
+    """The typing sign of one run, shown while this context manager is entered.
 
-    It is renewed as the platform wants it, and never after the last block. A call under way is not cancelled, because
-    it could still arrive: the channel sends nothing visible into a chat before its typing call has ended.
+    The sign is renewed as often as the platform needs it, and never after the last block. A call under way is not
+    cancelled, because it could still arrive: the channel sends nothing visible into a chat before its typing call has
+    ended. channel: None shows no sign.
     """
 
     def __init__(self, channel: Channel | None, place: Place, on_error: Callable[[Exception], None]) -> None:
@@ -49,7 +50,7 @@ class Typing:
         self.stop()
 
     def stop(self) -> None:
-        """No sign begins after this."""
+        """Show the sign no more."""
         self._stopped.set()
 
     async def _show(self, channel: Channel) -> None:
@@ -66,13 +67,13 @@ class Typing:
 
 
 class Showing:
-    """Sends what is whole when the model pauses, or keeps a preview up to date, for the answers of one run.
+    """Sends whole words when the model pauses, or keeps a preview up to date, for the answers of one run.
 
-    A preview is one row of the ledger. Its frames are neither stored nor waited for, and there are few of them, ever
-    further apart. The words that are final are an edit of the ledger (`bot/store/rows`), which nothing here holds up.
+    A preview is one delivery, which is edited with the words so far. These edits (frames) are not persisted, few, and
+    ever further apart. The final words are an edit that is persisted (`bot/store/rows`) and does not wait for frames.
 
-    channel: where the run answers; None where nothing can be shown. plan: puts blocks into the ledger. sent_as: waits
-    until a preview has been sent and returns its id on the platform; empty when it was not sent.
+    channel: where the run answers; None shows nothing. plan: persists blocks for delivery. sent_as: waits until a
+    preview has been sent and returns its message id on the platform; empty when it was not sent.
     """
 
     def __init__(
@@ -99,11 +100,11 @@ class Showing:
 
     @property
     def _current(self) -> bool:
-        """Whether the answer of the task that asks is still being written."""
+        """Whether the answer that the calling task shows is still being written."""
         return self._task is asyncio.current_task()
 
     def changed(self) -> None:
-        """The model has written more. Raises what `finish` would."""
+        """Note that the model has written more. Raises what `finish` raises."""
         self._changed.set()
         if self._task is not None and self._task.done() and not self._replies.previews:
             self._task.result()
@@ -113,13 +114,13 @@ class Showing:
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop(self) -> None:
-        """The answer has ended: nothing more is shown of it. A call under way ends by itself, before what follows."""
+        """Show nothing more of the answer. A call under way is not cancelled; it ends before the next delivery."""
         if self._task is not None and not self._calling.locked():
             self._task.cancel()
         self._task = None
 
     async def finish(self) -> None:
-        """The same, once what has gone out is in the ledger. Raises what its store raised: then it is not."""
+        """Stop, and wait until what was sent is persisted. Raises what the store raised if it could not be."""
         task = self._task
         self.stop()
         if task is not None and not self._replies.previews:
@@ -154,7 +155,7 @@ class Showing:
                 source, target = frame.source, await self._sent_as(frame)
                 edits += 1
             elif target or self._drafts:
-                async with self._calling:  # not to be interrupted: it could still arrive
+                async with self._calling:  # not cancelled, because it could still arrive
                     wait = max(pause, await channel.frame(self._place, target, frame.body))
                 edits, pause = edits + 1, pause * _FURTHER
             body = frame.body
@@ -163,12 +164,12 @@ class Showing:
 
 
 class SideMessages:
-    """Makes the side messages of one run: what `/verbose` and `/reasoning` show of calls of tools and of reasoning.
+    """Makes the side messages of one run, which show calls of tools (`/verbose`) and reasoning (`/reasoning`).
 
-    They are sent without a sound. They are no words of the answer: `said` is empty and there is no step, so that
-    nothing takes them for what was said, or for the beginning of an answer that was cut.
+    Side messages are silent and no words of the answer: their `said` is empty and they have no step, so that they are
+    not taken for words of the model or for the beginning of an answer that was cut.
 
-    say: makes the deliveries of a text; it is given their source and the text. shown: False where there are no side
+    say: makes the deliveries of a text from their source and the text. shown: False where there are no side
     messages, because programs and terminals read the events instead. in_full: whether calls are shown with their
     arguments, because only owners read along.
     """
@@ -179,18 +180,18 @@ class SideMessages:
         self._verbose = shown and turn.settings.verbose == "on"
         self._reasoning = turn.settings.reasoning if shown else "off"
         self._turn_id, self._say, self._in_full = turn.turn_id, say, in_full
-        # By step, until there are words that they stand before.
+        # Pieces of reasoning by step, kept until there are words to show them before.
         self._thoughts: dict[int, list[str]] = {}
 
     def begin(self, step: int) -> None:
-        """An answer begins, or is begun anew."""
+        """Begin the answer of a step, or begin it anew."""
         self._step, self._numbers = step, itertools.count()
         self._thoughts[step] = []
         if self._reasoning == "stream":
             self._chunker = Chunker(_LEAST, _MOST)
 
     def think(self, delta: str) -> Sequence[Planned]:
-        """A piece of the reasoning; returns what of it goes out at once."""
+        """Take a piece of the reasoning; returns the side messages that are sent at once."""
         if self._reasoning == "stream":
             return self._quoted(block.text for block in self._chunker.feed(delta))
         if self._reasoning == "on" and self._step in self._thoughts:
@@ -198,7 +199,7 @@ class SideMessages:
         return ()
 
     def before(self) -> Sequence[Planned]:
-        """The reasoning that has not gone out, now that words go out: that of answers without any before it, too."""
+        """Return the reasoning that must be sent before words are sent, also of earlier answers without words."""
         if self._reasoning == "stream":
             chunker, self._chunker = self._chunker, Chunker(_LEAST, _MOST)
             return self._quoted(block.text for block in chunker.end())
@@ -207,7 +208,7 @@ class SideMessages:
         return self._quoted([text if len(text) <= _MOST else f"{text[:_MOST]}…"] if text else ())[:1]
 
     def around(self, blocks: Sequence[Planned], calls: Sequence[ToolCall]) -> Sequence[Planned]:
-        """The last blocks of an answer that is not silent, with what is shown before and behind them."""
+        """Return the last blocks of an answer that is not silent, with reasoning before and calls after them."""
         says = any(not block.unless for block in blocks) or (calls and self._reasoning == "stream")
         before = self.before() if says else ()
         lines = [wording.call(call.name, call.arguments if self._in_full else "") for call in calls if self._verbose]

@@ -1,1 +1,1 @@
-"""Runs: which turn gets a place, what its run is made of, and what it writes down."""
+"""Runs of turns: which turn runs next, what its run is made of, and what the run persists."""

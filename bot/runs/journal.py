@@ -1,7 +1,7 @@
-"""What one run writes down and tells, from claim to end: the durable side of it, and blocks on their way to the outbox.
+"""The journal of one run: persists what the run does, publishes its events, and hands its blocks to the outbox.
 
-A write that has begun is always followed through (delivered), even when the run is cancelled meanwhile:
-otherwise a block could stand in the ledger with nobody sending it.
+A write that has begun is always completed, its deliveries handed to the outbox included, even when the run is cancelled
+meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
 import asyncio
@@ -49,31 +49,31 @@ from heartbeat.quiet import HEARTBEAT_OK
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# Milliseconds.
 _HOUR = 3_600_000
-# Places where nobody reads along when an owner is told something.
+# Kinds of chats where only the person who is answered reads.
 _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 
 
 @dataclass(frozen=True, slots=True)
 class RunDependencies:
-    """What every run works with.
-
-    rooms: where the files lie that answers may send. worker: who this process is for the store. is_owner: whether an
-    owner wrote it.
-    """
+    """The parts of the service that every run works with."""
 
     store: Store
     outbox: Outbox
     bus: EventBus
     clock: Clock
     requests: Requests
+    # Hold the files that answers may send.
     rooms: Rooms
+    # The name of this process in the store.
     worker: str
+    # Returns whether an owner wrote a message.
     is_owner: Callable[[InboundMessage], bool]
 
 
 def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Let a write come to its end even when the run is cancelled meanwhile. A lost turn becomes RunLost."""
+    """Decorate a write so that it completes even when the run is cancelled meanwhile, and StaleRun becomes RunLost."""
 
     @functools.wraps(write)
     async def followed(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -86,15 +86,16 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 
 
 class RunJournal:
-    """Of one claimed turn; implements `agent.journal.Journal`.
+    """The journal of one claimed turn; implements `agent.journal.Journal`, which documents the shared methods.
 
-    typing: the sign of the run. beat: what judges the words of a beat. answering: a model call is under way.
+    replies: cuts the answers. typing: the typing sign of the run. beat: judges the words of a beat; None: no beat.
     """
 
     def __init__(
         self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing, beat: BeatWords | None
     ) -> None:
         self.turn = turn
+        # Whether a model call is under way.
         self.answering = False
         self._given = dependencies
         self._outbox = dependencies.outbox
@@ -109,7 +110,7 @@ class RunJournal:
         self.typing = typing
 
     def resume(self, context: Context) -> None:
-        """Go on with what is in the context, which may be of an earlier attempt."""
+        """Take up what earlier attempts of the turn left in its context."""
         if self._beat is not None:
             self._beat.resume(self.turn.turn_id, context.entries)
 
@@ -119,7 +120,7 @@ class RunJournal:
     def begin(self, step: int, after: str) -> None:
         self._showing.stop()
         self.answering = True
-        self._replies.begin(step, "" if self._beat else after)  # of a beat nothing has been shown
+        self._replies.begin(step, "" if self._beat else after)  # nothing of a beat was shown yet
         self._side_messages.begin(step)
 
     async def update(self, event: MessageUpdate) -> None:
@@ -154,16 +155,16 @@ class RunJournal:
                 self.typing.stop()
             self._outbox.send(deliveries)
         if kept.end is not None and not deliveries:
-            self._outbox.serve(self.turn.conv_id, self.turn.place)  # what says that it is at work is to go
+            self._outbox.serve(self.turn.conv_id, self.turn.place)  # so that the sign of work is removed
         return kept
 
     async def _last_blocks(self, step: Step, *, silent: bool) -> Sequence[Planned]:
-        """The rest of an answer, its files, and what is said behind it."""
+        """Return the last blocks of a complete answer: the rest of its words, its files, then notices."""
         ended, failed = step.ended, step.failed
         if silent:
             return ()
         blocks = self._replies.end()
-        for number, path in enumerate(() if step.note else self._replies.files):  # of a cut one: with its rest
+        for number, path in enumerate(() if step.note else self._replies.files):  # a cut one sends them with its rest
             blocks = (*blocks, *await self._file(number, path))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
@@ -201,9 +202,9 @@ class RunJournal:
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0) -> bool:
-        """Plan what the `message` tool sends, here or elsewhere; False when that was not done.
+        """Plan the blocks that the `message` tool sends to a place; returns whether they were planned.
 
-        session_key, most: see `Turns.plan_elsewhere`.
+        session_key, most: see `Turns.plan_elsewhere`; they count for other places than that of the turn.
         """
         if place == self.turn.place:
             for first in blocks[:1]:
@@ -247,7 +248,7 @@ class RunJournal:
         told = await self._failure(said)
         blocks = self._notice("error", told) if told else ()
         notice = None
-        if told and said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
+        if told and said == wording.OUT_OF_ORDER:  # once an hour for each kind of error: every message may meet it
             source = sentence("failed", error_kind, self._given.clock.now() // _HOUR)
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
@@ -267,7 +268,10 @@ class RunJournal:
         return end
 
     async def _failure(self, said: str) -> str:
-        """What people are told of it: nothing of a beat, which has its receipt; of a job once until it runs well."""
+        """Return what people are told of a failure; empty for a beat, and for a job that has failed before.
+
+        said: the sentence about the failure.
+        """
         if self._beat is not None:
             return ""
         found = (
@@ -277,7 +281,7 @@ class RunJournal:
         return wording.job_failed(job, said) if job else said
 
     async def _words(self, blocks: Sequence[Planned]) -> None:
-        """Plan words of an answer, and before the first its reasoning."""
+        """Plan words of an answer, with the reasoning that is shown before them."""
         await self._plan((*self._side_messages.before(), *blocks))
 
     @_followed_through
@@ -291,7 +295,10 @@ class RunJournal:
         return fate.ids[0] if fate.ids else ""
 
     async def _file(self, number: int, path: str) -> Sequence[Planned]:
-        """A file that the answer wants to be sent, or why it is not."""
+        """Return the delivery of a file that the answer sends, or a notice why it cannot be sent.
+
+        number: counts the files of the answer. path: the path in the room of the session.
+        """
         channel = self._channel
         largest = channel.capabilities.file_bytes if channel and Action.FILE in channel.capabilities.actions else 0
         try:
@@ -302,7 +309,7 @@ class RunJournal:
         return (self._replies.file(number, file),)
 
     def stop_showing(self) -> None:
-        """Nothing more is shown of the answer that is being written."""
+        """Show nothing more of the answer that is being written."""
         self.answering = False
         self._showing.stop()
 

@@ -1,7 +1,8 @@
-"""Lanes: one run at a time per session, many sessions at once, in the order in which people wrote.
+"""Lanes start runs: one at a time per session, many sessions at once, in the order in which people wrote.
 
-The inbox is the queue: lanes hold only the names of sessions that may have something to run, and of those a bounded
-number; what does not fit is found in the store again. Beats, jobs and children hold at most half of the places.
+The queue itself is the inbox in the store. The lanes only hold a bounded number of keys of sessions that may have
+something to run; sessions beyond it are read from the store later. Beats, jobs and sub-agents, the background, hold at
+most half of the places for runs.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from bot.store.store import Store
 
 log = structlog.get_logger()
 
-# Names of sessions held in memory; more wait in the store alone.
+# The most session keys of a row in memory; further sessions wait in the store alone.
 READY = 4096
 
 
@@ -31,19 +32,19 @@ class RunHandle:
 
     @property
     def turn_id(self) -> str:
-        """Whose run it is."""
+        """The turn that is run."""
         return self.journal.turn.turn_id
 
     def stop(self) -> None:
-        """End the run at once. The store is told first, by whoever stops it: this only hurries."""
+        """Cancel the run. The caller has persisted the stop before; this makes it take effect at once."""
         self.journal.typing.stop()
         self.task.cancel()
 
 
 class Lanes:
-    """Starts runs. places: runs at once."""
+    """Starts the runs of sessions that are woken. places: how many runs there may be at once."""
 
-    # Claims turns and executes them. To be set before `start`: what it works with wakes sessions itself.
+    # Claims turns and executes them. To be set before `start`: its parts need the lanes to wake sessions.
     runner: TurnRunner
 
     def __init__(self, store: Store, clock: Clock, places: int) -> None:
@@ -51,10 +52,11 @@ class Lanes:
         self._clock = clock
         self._places = places
         self._background_places = max(1, places // 2)
-        # By session until when messages count as ready, whatever the clock says.
+        # The rows of people and of the background: sessions that wait for a place, each with the time up to which its
+        # messages count as ready even if the clock was set back, in milliseconds.
         self._ready: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
-        self._overflow: set[bool] = set()  # of which row (in the background?) not all names are held
+        self._overflow: set[bool] = set()  # rows with more sessions in the store; True: the background
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._in_background = 0
         self._handles: dict[str, RunHandle] = {}
@@ -62,55 +64,64 @@ class Lanes:
         self._refilling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin with what the store holds."""
+        """Start runs, at first for the sessions that wait in the store."""
         self._open = True
         await self._refill()
         self._pump()
 
     def wake(self, session_key: str, background: bool = False) -> None:
-        """Something may be there to run in this session. Cheap, and right to call too often."""
+        """Look for something to run in a session. Cheap, and harmless when there is nothing."""
         self._line_up(session_key, background)
         self._pump()
 
     def wake_early(self, session_key: str) -> bool:
-        """As `wake`, just before a message is accepted: its claim stands behind the acceptance in the store's writer
-        and, where a place is free, shares its commit. False when it has to be woken afterwards instead, because names
-        are read from the store, where this one might be missing yet."""
+        """Wake a session just before its message is accepted, so that acceptance and claim share a commit.
+
+        The claim stands behind the acceptance in the queue of the store's writer. Returns False, and does nothing, when
+        the session must be woken afterwards instead: while the rows are read from the store, the message may not be
+        there yet.
+        """
         if not self._open or self._overflow or self._refilling or len(self._ready[False]) >= READY:
             return False
         self.wake(session_key)
         return True
 
     def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
-        """As `wake`, in `wait` milliseconds, when a message is ready: also before the lanes are open, for then nothing
-        else looks for it in time. More than memory holds are found by a sweep."""
+        """Wake a session in `wait` milliseconds, when its message is ready at the time `ready_at`.
+
+        This counts before `start` as well, because nothing else would look for the message in time. When too many
+        sessions wait like this, further ones are found by `sweep`.
+        """
         key = (session_key, background, ready_at)
         if not self._draining and key not in self._timers and len(self._timers) < READY:
             self._timers[key] = asyncio.create_task(self._wake_after(*key, wait), name=f"lane-later-{session_key}")
             self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
     def handle(self, session_key: str) -> RunHandle | None:
-        """The run of a session, if one is under way."""
+        """Return the run of a session; None: no run is under way."""
         return self._handles.get(session_key)
 
     def stop(self, turns: Collection[str]) -> None:
-        """End the runs of these turns at once, in whatever session; the store has been told."""
+        """Cancel the runs of these turns in all sessions; the caller has persisted the stop before."""
         for handle in [one for one in self._handles.values() if one.turn_id in turns]:
             handle.stop()
 
     @property
     def active(self) -> int:
-        """Runs under way."""
+        """How many runs are under way."""
         return len(self._handles)
 
     async def sweep(self) -> None:
-        """Look into the store for what waits: a signal that was lost costs no more than the time between sweeps."""
+        """Read the sessions that wait from the store, so that a lost wake delays them only until the next sweep."""
         if self._open and self._refilling is None:
             await self._refill()
             self._pump()
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more, let runs finish, then cut the rest: they stay queued, no crash counted."""
+        """Start no more runs, and cancel those that have not ended within `seconds`.
+
+        Cancelled turns stay queued for the next start, and no crash is counted for them.
+        """
         self._open, self._draining = False, True
         if self._refilling is not None:
             self._refilling.cancel()
@@ -118,12 +129,15 @@ class Lanes:
             timer.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
-        for session_key in self._handles:  # what is only being claimed goes back by itself
+        for session_key in self._handles:  # a turn that is still being claimed is given back by `_work`
             self._tasks[session_key].cancel()
         await asyncio.gather(*self._tasks.values(), *self._timers.values(), return_exceptions=True)
 
     def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
-        """Put a session at the end of its row, or leave it to the store when others stand there alone already."""
+        """Put a session at the end of its row, or leave it to the store when earlier sessions of the row wait there.
+
+        until: the time up to which its messages count as ready, in milliseconds; 0: as the clock says.
+        """
         ready = self._ready[background]
         if session_key in ready:
             ready[session_key] = max(until, ready[session_key])
@@ -133,7 +147,7 @@ class Lanes:
             self._overflow.add(background)
 
     def _pump(self) -> None:
-        """Give free places to sessions, those that were woken first before others, people before the background."""
+        """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
         for background, ready in ((False, self._ready[0]), (True, self._ready[1])):
@@ -161,7 +175,10 @@ class Lanes:
         self._pump()
 
     async def _refill(self) -> None:
-        """Take the names of those who wait longest from the store. Who is woken meanwhile may not be among them."""
+        """Read the sessions that wait longest from the store into the rows.
+
+        A session that is woken meanwhile may be missing in the answer, so its row is marked to be read again.
+        """
         missing, self._overflow = self._overflow, set()
         try:
             found = await self._store.inbox.waiting_sessions(READY)
@@ -183,13 +200,13 @@ class Lanes:
         self._pump()
 
     async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
-        """The clock may be set back meanwhile: what was waited for is ready all the same."""
+        """Wait, then line the session up; its message counts as ready even if the clock was set back meanwhile."""
         await self._clock.sleep(wait / 1000)
         self._line_up(session_key, background, ready_at)
         self._pump()
 
     async def _work(self, session_key: str, background: bool, until: int) -> None:
-        """One turn of a session; when there is another, the session goes to the end of the row."""
+        """Run one turn of a session; if there may be another, the session goes to the end of its row."""
         try:
             turn = await self.runner.claim(session_key, background=background, until=until)
         except StoreUnavailable:

@@ -1,8 +1,8 @@
-"""The files that came with the messages of a turn: downloaded before its first model call, saved, shown to the model.
+"""Files that came with the messages of a turn: downloaded before its first model call, saved, and shown to the model.
 
-They lie in `media/<session>/` of the session's room, under names made of the message's key, so that after a crash what
-is there is not fetched again. What they hold stands in one line of the transcript behind the user lines: text as it is,
-images by their path (`agent/images.py`), of the rest the path. What cannot be had is named with the reason.
+They are saved in `media/<session>/` of the session's room, under names made from the key of the message, so that a file
+is not downloaded again after a crash. One transcript line after the messages shows the files to the model: texts in
+full, images (which `agent/images.py` loads by path), other files by path, missing files with the reason.
 """
 
 import asyncio
@@ -28,26 +28,29 @@ from channels.outgoing import OutgoingFile
 log = structlog.get_logger()
 
 FOLDER = "media"
+# The most files of one turn that are downloaded, and the most images among them that are shown.
 MAX_FILES = 20
-# Images of one turn.
 MAX_SHOWN = 10
 MAX_FILE_BYTES = 20 * 1024 * 1024
-# Characters shown of one file, and of all files of a turn twice as many; `read` shows the rest.
+# The most characters of one file that are shown, for all files of a turn twice as many; `read` shows the rest.
 MAX_TEXT = 20_000
-# For all downloads of a turn.
+# Seconds for all downloads of a turn together.
 SECONDS = 120.0
 _FAMILIES = {"audio": "it cannot be heard here", "video": "it cannot be seen here"}
 
 
 class Media:
-    """Fetches what came along. rooms: where it is kept. channel_of: the channel of a conversation."""
+    """Downloads and saves the files of turns.
+
+    rooms: hold the saved files. channel_of: returns the channel of a place; None: it is not connected.
+    """
 
     def __init__(self, rooms: Rooms, channel_of: Callable[[Place], Channel | None]) -> None:
         self._rooms = rooms
         self._channel_of = channel_of
 
     async def of(self, turn: Turn, context: Context) -> Message | None:
-        """What the model is shown of the files of a turn; None when there are none, or its transcript has it."""
+        """Return the transcript line with the files of a turn; None: there are no files, or the line is there."""
         found = [(message, n, file) for message in turn.messages for n, file in enumerate(message.attachments)]
         own = [entry for entry in context.entries if entry.turn_id == turn.turn_id]
         if not found or any(entry.message.mark is Mark.FILES for entry in own):
@@ -72,7 +75,7 @@ class Media:
 
 
 class _Shown:
-    """The parts of the line, as far as the bounds for one turn go."""
+    """Collects the parts of the transcript line, within the limits for one turn."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -83,11 +86,11 @@ class _Shown:
         self.parts.append(Text(f"\n{line}"))
 
     def missing(self, file: Attachment, reason: str) -> None:
-        """Name what is not there."""
+        """Name a file that could not be loaded, with the reason."""
         self.say(f"{_called(file)}; not loaded: {' '.join(harmless(reason).split())[:200]}")
 
     def add(self, file: Attachment, path: str, content: bytes) -> None:
-        """Name what was saved, and show what can be shown of it."""
+        """Name a saved file, and show its content if it is an image or text."""
         line = f"{_called(file)}, {len(content):,} bytes, saved as {path}"
         if mime := image_type(content):
             self._images += 1
@@ -105,7 +108,10 @@ class _Shown:
 
 
 def outgoing_file(workspace: Workspace, path: str, largest: int) -> OutgoingFile:
-    """A file of the workspace, to be sent where files have at most so many bytes. Blocking. Raises WorkspaceError."""
+    """Return a file of the workspace that is to be sent. Blocks. Raises WorkspaceError.
+
+    largest: how many bytes a file may have on the channel.
+    """
     with workspace.open(path) as file:
         size = file.seek(0, 2)
     if not 0 < size <= largest:
@@ -115,7 +121,10 @@ def outgoing_file(workspace: Workspace, path: str, largest: int) -> OutgoingFile
 
 
 async def _fetched(workspace: Workspace, channel: Channel | None, file: Attachment, path: str) -> bytes:
-    """What a file holds, which is saved then. Raises NotDownloaded, WorkspaceError, or a fault of the channel."""
+    """Return the content of a file, downloading and saving it unless it is saved already.
+
+    Raises NotDownloaded, WorkspaceError or any error of the channel.
+    """
 
     def saved() -> bytes:
         with workspace.open(path) as kept:
@@ -133,7 +142,7 @@ async def _fetched(workspace: Workspace, channel: Channel | None, file: Attachme
 
 
 async def _downloaded(pieces: AsyncIterator[bytes], size: int) -> bytes:
-    """All of them, within the bound. size: as the platform says it."""
+    """Return a downloaded file as a whole. size: its bytes as the platform says. Raises NotDownloaded if too large."""
     content = bytearray()
     if size <= MAX_FILE_BYTES:
         async for piece in pieces:
@@ -146,7 +155,7 @@ async def _downloaded(pieces: AsyncIterator[bytes], size: int) -> bytes:
 
 
 def _path(session_key: str, message: InboundMessage, n: int) -> str:
-    """Where a file of a message lies: the same at every try, and no other one's."""
+    """Return the path under which the n-th file of a message is saved: unique, and the same for every attempt."""
     place = message.origin.place
     key = hashlib.sha256("\n".join((place.channel, place.account, message.event_key)).encode()).hexdigest()[:12]
     session = hashlib.sha256(session_key.encode()).hexdigest()[:8]
@@ -155,7 +164,7 @@ def _path(session_key: str, message: InboundMessage, n: int) -> str:
 
 
 def _safe_name(file: Attachment) -> str:
-    """A name that a file system takes, whatever the sender called it."""
+    """Return a name for a file that file systems accept, whatever the sender called the file."""
     name = re.sub(r"[^\w.-]+", "_", file.name).strip("._")
     if not name:
         name = file.kind + (mimetypes.guess_extension(file.mime.partition(";")[0]) or "")
@@ -168,7 +177,7 @@ def _called(file: Attachment) -> str:
 
 
 def _text(content: bytes) -> str | None:
-    """The words of a text file; None when it is none."""
+    """Return the text of a text file; None for any other file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

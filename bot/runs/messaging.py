@@ -1,8 +1,8 @@
-"""The `message` tool: what the model does in conversations beside its answer, which is delivered by itself.
+"""The `message` tool: the model sends messages besides its answer and acts on messages, here or in other conversations.
 
-What an action makes becomes deliveries of the ledger, in the run's name and under the name of the call, so that a crash
-repeats nothing and the model is told from the rows; the call waits a little for what becomes of them. The rest is asked
-of the channel. It speaks only where the bot may: in groups that are let in, and directly with people who are.
+Messages, edits, reactions and the like become persisted deliveries named after the call, so that a crash repeats
+nothing; the call waits up to PATIENCE seconds and tells the model their state. Other actions are carried out by the
+channel at once. The tool acts only where the bot may speak: in groups, and with people, that the bot lets in.
 """
 
 import asyncio
@@ -35,9 +35,10 @@ from channels.session_key import parse
 from channels.sources import Source, tool_message
 from heartbeat.quiet import is_silent
 
-# Seconds for which a call waits for what becomes of its messages.
+# For how many seconds a call waits until its messages are sent.
 PATIENCE = 20.0
 _SENDS = (Action.SEND, Action.FILE)
+# Characters of a caption, and bytes of the label of a button.
 _CAPTION = 800
 _LABEL = 64
 _DESCRIPTION = (
@@ -46,8 +47,8 @@ _DESCRIPTION = (
 )
 
 
-# Plans what a call sends: where, what, the session whose next turn is told of it (empty for none), and how many
-# messages to others the turn may have then (0: any number). False when it was not planned because of that.
+# Plans the blocks of a call. Takes the place, the blocks, the session whose next turn is told of them (empty: none),
+# and the most messages that the turn may send to others (0: any number). Returns False when that number is exceeded.
 Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
 
 
@@ -55,19 +56,21 @@ Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
 class Messaging:
     """Makes the `message` tool of each run."""
 
-    # Draws what tells a delivery from another one of the same words.
+    # Draws the number that tells deliveries of equal text apart.
     nonce: Callable[[], int]
     outbox: Outbox
     conversations: Conversations
-    # Where the files lie that are sent.
+    # Hold the files that are sent.
     rooms: Rooms
-    # Where else than in the conversation of its run a tool may act.
+    # How far the tool may act: only in the conversation of its run, on the same channel, or everywhere.
     reach: Literal["conversation", "channel", "all"]
 
     def tools(self, turn: Turn, trusted: bool, send: Send) -> "Sequence[MessageTool]":
-        """The tool of a run, if there is something for it to do.
+        """Return the tool of a run; empty if no channel has an action for it.
 
-        It has the actions of the session's own channel; of all, in a session that is of none.
+        The tool has the actions of the account of the session; of all accounts, if the session belongs to no channel.
+        trusted: whether the senders are trusted; for others the tool acts only in the conversation. send: plans the
+        blocks.
         """
         key, accounts = parse(turn.session_key), self.conversations.accounts
         own = accounts.of_session(key)
@@ -78,7 +81,7 @@ class Messaging:
 
 
 class MessageTool(Tool[Parameters]):
-    """Of one run."""
+    """The `message` tool of one run."""
 
     name = MESSAGE
     speaks = True
@@ -91,7 +94,7 @@ class MessageTool(Tool[Parameters]):
         self._send = send
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
-        """What became of it. Raises ToolError."""
+        """Carry out a call and return what became of it. Raises ToolError."""
         fields = dict(parameters)
         action = self._actions[fields.pop("action")]
         asked = _checked(action, fields)
@@ -128,7 +131,7 @@ class MessageTool(Tool[Parameters]):
         return await self._outcome(source, action)
 
     async def _target(self, action: ToolAction, asked: Arguments, as_guest: bool) -> Origin:
-        """The conversation that is meant. Raises ToolError or ActionFailed."""
+        """Return the conversation that a call acts in. Raises ToolError if it may not act there, or ActionFailed."""
         here = self._turn.place
         origin = await self._found(asked.to, as_guest) if asked.to else Origin(place=here)
         place = origin.place
@@ -147,7 +150,7 @@ class MessageTool(Tool[Parameters]):
         return replace(origin, place=replace(place, thread=asked.thread)) if asked.thread else origin
 
     async def _found(self, to: str, as_guest: bool) -> Origin:
-        """Where people wrote, else what the channel finds. Raises ToolError, where that is not allowed as well."""
+        """Return the conversation that `to` names. Raises ToolError if none is found or allowed, or ActionFailed."""
         given, here = self._given, self._turn.place
         account, wanted = given.conversations.labelled(to)
         account = account or given.conversations.accounts.like(here)
@@ -164,14 +167,14 @@ class MessageTool(Tool[Parameters]):
         return await given.conversations.find(account.channel, wanted)
 
     def _asking(self, place: Place) -> str:
-        """The id of the message that asked, for what names none."""
+        """Return the id of the newest message of the turn, for actions that name no message. Raises ToolError."""
         newest = self._turn.messages[-1].origin
         if chat_of(place) != chat_of(newest.place) or not newest.message_id:
             raise ToolError("Say which message is meant, with message_id.")
         return newest.message_id
 
     def _wishing(self, place: Place) -> Sequence[Origin]:
-        """Those on whose wish something would be shown to others in a place, unless owners alone ask for it."""
+        """Return the people, no owners, on whose wish the call acts in another chat; empty in the chat of the turn."""
         if chat_of(place) == chat_of(self._turn.place):
             return ()
         return [one.origin for one in self._turn.messages if not self._given.conversations.people.is_owner(one)]
@@ -179,7 +182,7 @@ class MessageTool(Tool[Parameters]):
     async def _blocks(
         self, source: Source, action: ToolAction, asked: Arguments, channel: Channel, wish: str
     ) -> Sequence[Planned]:
-        """The deliveries that an action is. wish: stands above what is shown. Raises ToolError."""
+        """Return the deliveries of an action. wish: on whose wish it is done, put above the text. Raises ToolError."""
         assert action.makes is not None
         bare = Planned(source=source, body="", nonce=self._given.nonce(), action=action.makes)
         if action.makes is Action.REACT:
@@ -210,7 +213,7 @@ class MessageTool(Tool[Parameters]):
         return (replace(first, reply_to=asked.message_id if action.name == REPLY.name else ""), *more)
 
     async def _outcome(self, source: Source, action: ToolAction) -> ToolOutput:
-        """Wait for what becomes of the deliveries of a call, for a while. Raises ToolError when they were refused."""
+        """Wait a while for the deliveries of a call; returns their state. Raises ToolError if they were not sent."""
         fate = await self._given.outbox.outcome(source, PATIENCE)
         if fate.state == "not sent":
             raise ToolError(f"Not done: {fate.reason or 'it was given up'}.")
@@ -223,7 +226,7 @@ class MessageTool(Tool[Parameters]):
 
 @cache
 def _told(actions: tuple[ToolAction, ...]) -> tuple[str, type[Parameters]]:
-    """Description and parameters for these actions."""
+    """Return the description and the parameters of a tool with these actions."""
     lines = (
         f"- {one.name} {' '.join((*one.needs, *(f'[{name}]' for name in one.takes)))}: {one.does}" for one in actions
     )
@@ -234,7 +237,7 @@ def _told(actions: tuple[ToolAction, ...]) -> tuple[str, type[Parameters]]:
 
 
 def _checked(action: ToolAction, fields: Mapping[str, Any]) -> Arguments:
-    """The arguments of an action; blank ones count as not given. Raises ToolError."""
+    """Return the arguments of an action; blank ones count as not given. Raises ToolError when some are wrong."""
     takes = (*action.needs, *action.takes)
     given = {
         name: value.strip() and well_formed(value) if isinstance(value, str) else value
@@ -252,7 +255,7 @@ def _checked(action: ToolAction, fields: Mapping[str, Any]) -> Arguments:
 
 
 def _buttons(asked: Arguments) -> tuple[Button, ...]:
-    """What a click says is what the button shows: never a command in the name of who clicks. Raises ToolError."""
+    """Return the buttons of a message. A click says the label, which must be no command. Raises ToolError."""
     labels = [label.strip() for label in asked.buttons]
     if len(set(labels)) < len(labels) or not all(0 < len(label.encode()) <= _LABEL for label in labels):
         raise ToolError(f"Labels of buttons differ, and have 1 to {_LABEL} bytes.")

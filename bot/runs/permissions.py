@@ -1,9 +1,9 @@
-"""Which tools a turn has, which of them those who wrote it may call, and why not the others.
+"""Decides which tools a turn has, which of them its senders may call, and why not the others.
 
-The layers of the configuration, each of which takes away: the service, the channel, the account, the group, the person.
-People who are no owners have the profile guest, and what those layers name for them besides. What the model is offered
-follows from the session alone, so that it stays the same for a whole transcript (promise 7 of the design); what follows
-from who writes, and from where, is decided at the call, by the least of those who wrote the turn.
+The configuration has layers (service, channel, account, group, person), each of which takes tools away. People who are
+no owners have the profile guest and the tools that the layers name besides. Which tools the model is offered depends on
+the session alone, so that they stay the same for a whole transcript (promise 7 of the design). Whether a tool may be
+called also depends on who wrote the turn, and from where; of several senders, each must be allowed to.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 from channels.session_key import ParsedKey, begins_anew, console_key, parse
 from channels.settings import AccountSection, ChannelSection, ToolLists
 
-# Why a tool is not there, or not for those who ask; `/tools` and the model say it behind its name.
+# Reasons why a turn has no tool or its senders may not call the tool; shown after its name by `/tools` and the model.
 UNTRUSTED = "only for callers that have the gateway's token"
 NOT_OWNED = "only where nobody but owners of this bot writes"
 NO_OWNER = "only owners of this bot may use it"
@@ -37,44 +37,46 @@ FOR_GUESTS = (
     "tools.by_sender"
 )
 
-# Lists of tools, and the key of the configuration where they stand.
+# Lists of tools, each with its key in the configuration.
 _Lists = Iterable[tuple[str, ToolLists]]
 
 
-# Offers that are kept; they are decided anew when there are more.
+# The most offers that are cached; with one more the cache is emptied.
 MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a turn has of all tools, by their names."""
+    """Which tools a turn has, by their names."""
 
-    # Of the tools that the model is offered, in their order.
+    # The tools that the model is offered, in their order.
     names: tuple[str, ...]
-    # What the model is told of them.
+    # What the model is told about these tools.
     specs: tuple[ToolSpec, ...]
-    # Why others are not among them, and why some of them may not be called.
+    # Tools that are not offered or may not be called, with the reasons.
     refused: Mapping[str, str]
-    # Of those that are there to look only, see `CallContext`.
+    # Tools that may be called only to look, see `CallContext.as_guest`.
     as_guest: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """Somebody whose wish a call is. rules: that hold for them and where they write. more: patterns of tools that they
-    have in full though they are a guest; None: they are none. because: of what they have no more than a guest."""
+    """A person who wrote a turn, and what they may do with tools."""
 
+    # The rules for the person and for the account where they write.
     rules: Policy
     is_owner: bool
+    # Patterns of the tools that a guest has in full; None: the person is no guest.
     more: Collection[str] | None
+    # Why a guest may not use other tools.
     because: str = FOR_GUESTS
 
     def is_guest_for(self, name: str) -> bool:
-        """Whether they may use a tool as a guest at the most."""
+        """Return whether the person may use a tool only as a guest."""
         return self.more is not None and not matches(name, self.more)
 
     def why_not(self, tool: Tool[Any]) -> str:
-        """Why they may not use a tool at all; empty: they may."""
+        """Return why the person may not use a tool at all; empty: they may."""
         if rule := self.rules.why_not(tool.name):
             return _by(rule)
         if tool.owner_only and not self.is_owner:
@@ -84,7 +86,7 @@ class _Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Decides by what the configuration and the people say."""
+    """Decides by the configuration and by who people are."""
 
     tools: Tools
     # The plain section of each channel, by its name.
@@ -92,14 +94,15 @@ class Permissions:
     accounts: Accounts
     people: People
     rooms: Rooms
-    # By everything that decides about an offer.
+    # The cached offers, by everything that decides about an offer.
     _kept: dict[tuple[object, ...], Offer] = field(default_factory=dict, init=False, repr=False)
 
     def offer(self, turn: Turn, room: Room, found: Sequence[Tool[Any]]) -> Offer:
-        """Which of all tools a turn has, in their order. room: that of its session.
+        """Return which tools a turn has.
 
-        An offer is kept for as long as nothing changes that decides about it: what is said of people, which accounts
-        know their ids, the session and its room, the tools, where the turn answers, and who wrote it from where.
+        room: the room of its session. found: all tools, in their order. The offer is cached by what decides about it:
+        who people are, which accounts know their ids, the session and its room, the tools, where the turn answers, and
+        who wrote it from where.
         """
         asking = [
             (one.origin.place, one.origin.sender, one.origin.space, one.origin.by_bot, one.kind)
@@ -149,7 +152,7 @@ class Permissions:
                 why = why or (UNTRUSTED if tool.trusted_only and not trusted else "")
             if why:
                 refused[tool.name] = why
-        for name in NAMES:  # some are not even made
+        for name in NAMES:  # tools that were not made at all
             if name not in {tool.name for tool in found} and (rule := there.why_not(name)):
                 refused[name] = _by(rule)
         usable = (tool.name for tool in offered if tool.name not in refused)
@@ -157,7 +160,7 @@ class Permissions:
         return Offer(tuple(tool.name for tool in offered), tuple(map(spec, offered)), refused, as_guest)
 
     def _alone(self, turn: Turn, key: ParsedKey, room: Room) -> _Asker | None:
-        """The one guest who writes in a session, as its key tells; None where owners do, or several people."""
+        """Return the one guest who can write in a session, by its key; None: owners or several people can."""
         writers = self.rooms.writers(key)
         if room.owned or not writers:
             return None
@@ -170,7 +173,7 @@ class Permissions:
 
     def _asker(self, message: InboundMessage, room: Room) -> _Asker:
         origin, is_owner = message.origin, self.people.is_owner(message)
-        by_itself = message.kind is InboundKind.WAKE and room.owned  # a beat, where owners alone say what it looks at
+        by_itself = message.kind is InboundKind.WAKE and room.owned  # a beat whose tasks only owners write
         lists = list(self._of_sender(origin))
         where = self.accounts.like(origin.place)
         group = self._of_group(where, origin) if where else ()
@@ -182,25 +185,25 @@ class Permissions:
 
     def _everywhere(self) -> Iterable[Rule]:
         tools = self.tools
-        if tools.profile != "guest":  # which lists below may widen
+        if tools.profile != "guest":  # for the profile guest, the lists of channels and people may add tools
             yield Rule(f"tools.profile: {tools.profile}", PROFILES[tools.profile], only=True)
         yield from rules("tools", tools.allow, tools.deny)
         if tools.exec.security == "deny":
             yield Rule("tools.exec.security: deny", ("group:runtime",), only=False)
 
     def _in_session(self, turn: Turn, key: ParsedKey) -> Iterable[Rule]:
-        """Of the channel that a session is of, if it is of one, and of the group that its turn answers in."""
+        """Yield the rules of the account that a session belongs to, and of the group that its turn answers in."""
         yield from _rules(self._of_account(self.accounts.of_session(key)))
         is_beat = turn.kind is TurnKind.BEAT
         if is_beat and key.kind in ("direct", "main"):
-            return  # it only answers there
+            return  # the beat only answers there
         account = self.accounts.like(turn.place)
         if account is not None and turn.place.kind in (ChatKind.GROUP, ChatKind.CHANNEL):
             origin, section = turn.messages[0].origin, account.section
             if isinstance(section, AccountSection) and section.groups.of(*self._ids(origin)) is None:
-                yield Rule(f"{_place(account)}.groups", (), only=True)  # accepted before, and not let in any more
+                yield Rule(f"{_place(account)}.groups", (), only=True)  # the group was removed later
             yield from _rules(self._of_group(account, origin))
-        elif is_beat:  # a group's, whose rules are not to be had here
+        elif is_beat:  # a group's beat that answers elsewhere: the group's rules are not known here
             yield Rule("heartbeat.target", (), only=True)
 
     def _of_account(self, account: Account | None) -> _Lists:
@@ -218,7 +221,7 @@ class Permissions:
                     yield f"{_place(account)}.groups.allow.{one}.tools", account.section.groups.allow[one].tools
 
     def _of_sender(self, origin: Origin) -> _Lists:
-        """Of a person, and of where they write, for a session may be shared by several channels."""
+        """Yield the lists for a person, and for the account where they write, as sessions can span several channels."""
         channel = origin.place.channel
         for who in (f"{channel}:{origin.sender}", f"{channel}:*"):
             if who in self.tools.by_sender:
@@ -226,7 +229,7 @@ class Permissions:
         yield from self._of_account(self.accounts.like(origin.place))
 
     def _ids(self, origin: Origin) -> Sequence[str]:
-        """All that a group may be called in the configuration."""
+        """Return all ids by which the configuration may name a group: present and former ids, and its space."""
         return (*self.people.chats(*chat_of(origin.place)), origin.space)
 
 
@@ -240,7 +243,7 @@ def _rules(lists: _Lists) -> Iterable[Rule]:
 
 
 def _named_in(lists: _Lists) -> Collection[str]:
-    """The patterns of the tools that guests have because lists name them."""
+    """Return the patterns of the tools that guests have in full because lists name them."""
     return {
         pattern for _, one in lists for pattern in (*(one.allow or ()), *(PROFILES[one.profile] if one.profile else ()))
     }

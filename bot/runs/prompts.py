@@ -1,4 +1,4 @@
-"""The system prompt of a transcript: made with its first turn, and anew when configuration or room have changed."""
+"""The system prompt of a transcript: made for its first turn, and made anew when the configuration or room changes."""
 
 import asyncio
 import hashlib
@@ -20,29 +20,30 @@ from channels.message import ChatKind
 from channels.session_key import begins_anew, parse
 from channels.settings import AccountSection
 
-# What the model is told where no account is: over HTTP.
+# What the model is told about conversations over HTTP, which have no account.
 _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """Finds the prompt of a turn in its transcript, or makes it and has the store keep it."""
+    """Finds the prompt of a turn in its transcript, or makes and persists it."""
 
     store: Store
-    # What the bot is called.
+    # The name of the bot.
     name: str
-    # The workspace.
+    # The folder of the workspace.
     root: Path
     accounts: Accounts
     people: People
-    # Beats are told nothing of the files in the workspace.
+    # Whether the prompt of beats leaves the files of the workspace out.
     light_beats: bool
 
     async def of(self, turn: Turn, inside: Furniture, specs: tuple[ToolSpec, ...]) -> str:
-        """The prompt of a turn. inside: what is in the room of its session. specs: the tools that it is offered.
+        """Return the prompt of a turn.
 
-        It is that of the channel on which the transcript began: a message over another one changes no prefix. A beat,
-        which may answer anywhere, has a prompt kept for it only where the transcript is its own. Raises
+        inside: the furniture of the room of its session. specs: the tools that the turn is offered. The prompt is made
+        for the channel of the first turn; later turns over other channels keep it, so that the prefix stays stable. The
+        prompt of a beat, which may answer anywhere, is persisted only if the transcript is the beat's own. Raises
         StoreUnavailable, OSError or WorkspaceError.
         """
         added, room = self._added(turn), inside.room
@@ -63,7 +64,7 @@ class Prompts:
         return system
 
     def _added(self, turn: Turn) -> str:
-        """What the configuration adds to the prompt in the group in which a turn answers."""
+        """Return what the configuration adds to the prompt for the group in which a turn answers; may be empty."""
         if turn.messages[0].origin.place.kind is ChatKind.DIRECT:
             return ""
         account = self.accounts.like(turn.place)
@@ -78,7 +79,9 @@ class Prompts:
 def _fingerprint(
     name: str, rules: tuple[tuple[str, str], ...], added: str, specs: tuple[ToolSpec, ...], room: str
 ) -> str:
-    """Changes when the configuration or the room does, and not with what is in it: edits of files show in the next
-    transcript. rules: what the model is told of each account, by its label."""
+    """Return a hash that changes with the configuration and the room, but not with the files in the room.
+
+    So edits of files show only in the next transcript. rules: what the model is told on each account, by its label.
+    """
     tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
     return hashlib.sha256(json.dumps([name, rules, added, tools, room]).encode()).hexdigest()[:16]

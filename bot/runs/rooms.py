@@ -1,7 +1,7 @@
-"""Rooms: in which folder the tools of a session work, and what of it nobody else sees.
+"""Rooms: the folder in which the tools of a session work, which other people's sessions cannot see.
 
-It follows from the session's key, the configuration and who is let in, never from what somebody writes. Where owners
-alone can write it is the workspace; all other rooms lie below that, so that owners reach them.
+The room depends on the session's key, the configuration and who is let in, never on what somebody writes. Sessions in
+which only owners can write have the workspace; all other rooms are folders below it, so that owners can reach them.
 
 | session, behind `agent:main:` | room |
 | --- | --- |
@@ -33,55 +33,63 @@ from bot.people.people import People
 from channels.session_key import DmScope, ParsedKey, escaped, parse
 from channels.settings import AccountSection
 
-# Rooms whose furniture is kept; it is made anew when there are more.
+# The most rooms whose furniture is cached, and sessions whose room is; with more the cache is emptied.
 MOST = 1000
-_LONGEST = 128  # of the name of a folder; file systems take 255 bytes
-_NAMED = ("http", "person")  # what stands before names that people choose, which are written small
+_LONGEST = 128  # the most bytes of a folder's name; file systems allow 255
+_NAMED = ("http", "person")  # channels of names that people choose; these folders are always in small letters
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """path: an absolute folder. owned: nobody but owners can write in its sessions. name: its path in the workspace,
-    empty for the workspace itself."""
+    """The folder in which the tools of a session work."""
 
+    # Absolute.
     path: Path
+    # Whether nobody but owners can write in its sessions.
     owned: bool
+    # The path below the workspace; empty for the workspace itself.
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Furniture:
-    """What runs in a room work with. workspace: its files. overflow: keeps long results there; images: read there."""
+    """What the runs in a room work with."""
 
     room: Room
+    # The files of the room.
     workspace: Workspace
+    # Saves long results in the room.
     overflow: Overflow
+    # Loads images from the room.
     images: Images
     tools: Sequence[Tool[Any]]
 
 
 @dataclass(eq=False, kw_only=True)
 class Rooms:
-    """root: the workspace, absolute. scope, links: as in `sessions` of the configuration; links: the ids of a person by
-    their name. has_token: programs without the gateway's token get in nowhere. furnish: makes what is in a room;
-    it is to be set before somebody enters one."""
+    """Finds the room of each session, and makes its folder and furniture when it is first used."""
 
+    # The workspace, absolute.
     root: Path
     people: People
     accounts: Accounts
+    # `sessions.dm_scope` of the configuration.
     scope: DmScope
+    # The ids of each person with several, by the name of the person.
     links: Mapping[str, Sequence[str]]
+    # Whether the gateway has a token, without which programs are refused.
     has_token: bool
+    # Makes the furniture of a room; must be set before a room is entered.
     furnish: Callable[[Room, Workspace], Furniture] = field(init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
-    _of: dict[str, Room] = field(default_factory=dict, init=False)  # by session, for what people were at this revision
+    _of: dict[str, Room] = field(default_factory=dict, init=False)  # rooms by session, valid for `_revision` of people
     _revision: int = field(default=0, init=False)
     _made: set[str] = field(default_factory=set, init=False)
-    # Two sessions of one room may begin at once, as those of one person with two accounts of the bot.
+    # Two sessions of a room may begin at once, such as those of one person on two accounts of the bot.
     _making: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def of(self, session_key: str) -> Room:
-        """The room of a session, as things stand now. Raises ValueError for what is no session key."""
+        """Return the present room of a session. Raises ValueError for what is no session key."""
         if self._revision != self.people.revision or len(self._of) >= MOST:
             self._of, self._revision = {}, self.people.revision
         if session_key not in self._of:
@@ -90,7 +98,7 @@ class Rooms:
         return self._of[session_key]
 
     def inside(self, session_key: str) -> Furniture:
-        """What is in it; the folder may not be there yet."""
+        """Return the furniture of the room of a session; its folder may not exist yet."""
         room = self.of(session_key)
         if room.name not in self._kept:
             if len(self._kept) >= MOST:
@@ -101,12 +109,14 @@ class Rooms:
         return self._kept[room.name]
 
     def overflow_of(self, session_key: str) -> Overflow:
-        """What keeps the long results of a session."""
+        """Return what saves the long results of a session."""
         return self.inside(session_key).overflow
 
     async def enter(self, session_key: str) -> Furniture:
-        """The same, once the folder and its files are there. Raises OSError, or WorkspaceError where it cannot be made,
-        as when a link lies in its place."""
+        """Return the furniture of the room of a session, once its folder and first files exist.
+
+        Raises OSError, or WorkspaceError where the folder cannot be made, such as when a link is in its place.
+        """
         found = self.inside(session_key)
         name = found.room.name
         async with self._making:
@@ -117,7 +127,7 @@ class Rooms:
         return found
 
     def writers(self, key: ParsedKey) -> Sequence[str]:
-        """The ids (`<channel>:<id>`) of the one person who can write in a session; none where others can as well."""
+        """Return the ids (`<channel>:<id>`) of the only person who can write in a session; empty if several can."""
         if key.kind != "direct" or key.channel == "http":
             return ()
         if key.channel:
@@ -132,7 +142,7 @@ class Rooms:
             return "groups/main" if self.scope == "main" and self._others_write() else ""
         if (key.channel == "http" and self.has_token) or self._is_owners(self.writers(key)):
             return ""
-        _, _, channel, *rest = key.base.split(":")  # as they stand in the key, where no two are the same
+        _, _, channel, *rest = key.base.split(":")  # as the key has them, escaped, so that no two ids are equal
         one = rest[-1] if not key.channel else rest[rest.index(key.kind) + 1]
         if not key.channel and ":" in key.id and key.id not in self.links:
             channel, one = map(escaped, key.id.split(":", 1))
@@ -144,7 +154,7 @@ class Rooms:
         return bool(ids) and all(map(self.people.owns, ids))
 
     def _others_write(self) -> bool:
-        """Whether anybody but owners may write to some account directly."""
+        """Return whether anybody but owners may send direct messages to any account."""
         for account in self.accounts:
             if not isinstance(account.section, AccountSection) or account.section.dm.policy == "disabled":
                 continue
@@ -156,11 +166,12 @@ class Rooms:
 
 
 def _folder(channel: str, one: str) -> str:
-    """The name of a folder, also where case does not count: of two rooms never the same.
+    """Return the name of a folder, which differs for any two rooms even where the file system ignores case.
 
-    channel, one: as a session key has them, so that there are letters, digits and `%_.-~@=` in them alone. The first
-    `-` ends the channel. Letters are written in one case, the others as `%` and their code; names in small letters
-    have a `=` at their end, unless they are of a kind that always is.
+    channel, one: as the session key has them, with letters, digits and `%_.-~@=` only. The first `-` ends the channel.
+    An id without small letters stays as it is; in any other id capital letters become `%` and their code, and `=` is
+    added at the end. For channels in `_NAMED` capital letters are always replaced and no `=` is added. A name that is
+    too long ends with a hash of all of it.
     """
     letters = re.sub("%..", "", one)
     name = f"{channel.replace('-', '%2D')}-"

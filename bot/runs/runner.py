@@ -1,7 +1,7 @@
-"""Runs claimed turns: brings together what a run needs, lets the agent work, and sees to it that no turn is left open.
+"""Runs claimed turns: collects what a run needs, lets the agent work, and makes sure that no turn is left open.
 
-A run needs the context of its transcript (`Contexts`) and how its answers are shown (`Presentation`); the rest is in
-`bot/runs/specs`.
+`Contexts` has the context of the transcript, `Presentation` how answers are shown, and `bot/runs/specs` all else that a
+run needs.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ from channels.settings import ReplyTo, Streaming
 
 # Seconds between tries while the store cannot write.
 PAUSE = 1.0
-# Estimated tokens of all cached contexts, about 2 MB of text; others are read again.
+# The most estimated tokens of all cached contexts, about 2 MB of text.
 MAX_TOKENS = 500_000
-# Milliseconds within which an alert is not said twice in a row.
+# Milliseconds for which an alert of a beat is not repeated.
 _DAY = 24 * 3_600_000
-# A program wants the answer in one piece, and nothing is said before it is whole.
+# How answers to programs are cut: in one piece, returned when it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """How what a run says is shown, by the configuration of the account on which its turn answers."""
+    """Decides how the words of a run are shown, by the configuration of the account on which its turn answers."""
 
     accounts: Accounts
     heartbeat: Heartbeat
@@ -50,13 +50,13 @@ class Presentation:
     clock: Clock
 
     def shown(self, turn: Turn) -> tuple[Streaming, ReplyTo]:
-        """How the answers of a turn are cut, and which of their messages are shown as replies."""
+        """Return how the answers of a turn are cut, and which of their messages are shown as replies."""
         account = self.accounts.like(turn.place)
         cutting, replying = (account.section.cutting(), account.section.replying()) if account else (_WHOLE, "off")
         return cutting.model_copy(update={"mode": "off"}) if turn.kind is TurnKind.BEAT else cutting, replying
 
     def beat_words(self, turn: Turn) -> BeatWords | None:
-        """What judges the words of a beat; None for other turns."""
+        """Return what judges the words of a beat; None for other turns."""
         if turn.kind is not TurnKind.BEAT:
             return None
         account = self.accounts.like(turn.place)
@@ -71,8 +71,8 @@ class Presentation:
 class Contexts:
     """A cache of contexts by transcript, so that a turn appends to one instead of reading its history again.
 
-    A context that is lent out is not in it. The store is the truth: a context is used only if its last line is directly
-    before the new one.
+    A context that a run has taken is not in the cache. The store decides: a cached context is used only if its last
+    line directly precedes the first new one.
     """
 
     def __init__(self, store: Store) -> None:
@@ -81,7 +81,7 @@ class Contexts:
         self._tokens = 0
 
     async def take(self, turn: Turn) -> Context:
-        """The context of a claimed turn, its own new lines included."""
+        """Return the context of a claimed turn, with the new lines of the turn."""
         context = self._cached.pop(turn.transcript_id, None)
         if context is not None:
             self._tokens -= context.tokens
@@ -91,7 +91,7 @@ class Contexts:
         return Context(await self._store.reads.context(turn.transcript_id))
 
     def give_back(self, transcript_id: str, context: Context) -> None:
-        """Keep a context for the next turn of its transcript; the least recently used go when there are too many."""
+        """Cache a context for the next turn of its transcript; above MAX_TOKENS the least recently used are dropped."""
         self._cached[transcript_id] = context
         self._tokens += context.tokens
         while self._tokens > MAX_TOKENS and self._cached:
@@ -115,14 +115,14 @@ class TurnRunner:
         self.contexts = Contexts(self._store)
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
-        """Take a session's next turn, see the store. Raises StoreUnavailable."""
+        """Claim a session's next turn, see `Turns.claim`; None: there is none. Raises StoreUnavailable."""
         worker = self._dependencies.worker
         return await self._store.turns.claim(
             session_key, worker, self._specs.answered_by, background=background, until=until
         )
 
     def journal(self, turn: Turn) -> RunJournal:
-        """The journal of a turn that is about to run."""
+        """Make the journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
         serving = outbox.serving(turn.place)
         rendering = serving or outbox.channel(turn.place.channel)
@@ -154,8 +154,11 @@ class TurnRunner:
         return True
 
     async def give_back(self, turn: Turn, until: int | None = None) -> None:
-        """Put a cancelled turn back into the queue, unless a stop has settled it."""
-        with contextlib.suppress(StoreUnavailable):  # repaired at the next start
+        """Put a cancelled turn back into the queue, unless a stop has ended it.
+
+        until: when the run ceased to work, in milliseconds since the epoch; None: now.
+        """
+        with contextlib.suppress(StoreUnavailable):  # then the next start puts it back
             await asyncio.shield(self._release(turn, until))
 
     async def _execute(self, journal: RunJournal) -> bool:
@@ -164,7 +167,7 @@ class TurnRunner:
             context = await self.contexts.take(turn)
             journal.resume(context)
             if any(one.state == "always" for one in turn.decisions.values()):
-                await self._dependencies.requests.load()  # whoever decided may not have come to that yet
+                await self._dependencies.requests.load()  # the decision may not have been loaded yet
             async with self._specs.of(turn, journal.send) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
@@ -177,7 +180,7 @@ class TurnRunner:
             log.exception("run failed", turn=turn.turn_id)
             await journal.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
             return True
-        if turn.kind not in BY_THEMSELVES:  # their lines may be hidden
+        if turn.kind not in BY_THEMSELVES:  # lines of other turns may be hidden later
             self.contexts.give_back(turn.transcript_id, context)
         log.info(
             "turn",
@@ -191,7 +194,7 @@ class TurnRunner:
         return end.outcome is not Outcome.COMPLETED
 
     async def _wait_for_store(self, turn: Turn) -> None:
-        """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
+        """Put a turn whose run the store could not write back into the queue, as soon as the store can write."""
         log.error("the store cannot write; the run waits", turn=turn.turn_id)
         since = self._clock.now()
         try:
@@ -202,5 +205,5 @@ class TurnRunner:
             raise
 
     async def _release(self, turn: Turn, until: int | None = None) -> None:
-        """until: when the run ceased to work, if that is not now."""
+        """Put a turn back into the queue. until: as for `give_back`."""
         await self._store.turns.release(turn.run, until)

@@ -38,15 +38,15 @@ class ActivationArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSetting(Effect):
-    """A setting of the session changes, which `Settings` of the store carries out."""
+    """A change of a setting of the session, which `Settings` of the store persists."""
 
     change: Change
-    # The answer.
+    # The answer to the command.
     text: str
 
 
 def build(store: Store) -> tuple[Command, ...]:
-    """Make the commands."""
+    """Make the three commands. store: holds the settings of sessions."""
 
     async def set_or_say(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)

@@ -1,4 +1,4 @@
-"""What a run is made of, decided anew for each turn: model, limits, tools and prompt."""
+"""Decides for each turn what its run is made of: model, limits, tools and prompt."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,9 +20,9 @@ from bot.runs.rooms import Furniture, Rooms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """Brings together the tools of the room, those that are made for each run, and what a turn may have of them."""
+    """Collects the tools of a turn, from its room and made for its run, and decides which of them the turn has."""
 
-    # Make the tools that come from outside this package, and close them with the run.
+    # Make the tools that come from outside this package; the tools are closed with the run.
     factories: Sequence[ToolFactory]
     # Makes the `message` tool.
     messaging: Messaging
@@ -34,10 +34,10 @@ class Toolbox:
     async def open(
         self, turn: Turn, inside: Furniture, made: AsyncExitStack, send: Send
     ) -> tuple[Offer, Mapping[str, Tool[Any]]]:
-        """What a turn is offered, and all its tools by name, which are closed with `made`.
+        """Return what a turn is offered, and all its tools by name.
 
-        inside: what is in the room of its session. send: plans what the `message` tool sends. Raises what a factory
-        raises.
+        inside: the furniture of the room of its session. made: closes the tools with the run. send: plans what the
+        `message` tool sends. Raises what a factory raises.
         """
         trusted = all(map(is_trusted, turn.messages))
         run = RunContext(
@@ -50,13 +50,13 @@ class Toolbox:
         return self.permissions.offer(turn, inside.room, found), {tool.name: tool for tool in found}
 
 
-# Turns that nobody asks for at the moment.
+# Kinds of turns that no person asked for just now.
 BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """What answers a turn: a model, with the level of thinking that its client asks for, within limits."""
+    """What answers a turn: a model client, which has a level of thinking, and the limits of the run."""
 
     model: ModelClient
     limits: Limits
@@ -64,35 +64,37 @@ class Answerer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """Answers for each turn, by its kind, channel, chat, session and settings, what its run is made of."""
+    """Decides what a run is made of, by the kind, channel, chat, session and settings of its turn."""
 
     clock: Clock
-    # Whom people ask, and what beats.
+    # What answers people and jobs, and what answers beats.
     answerer: Answerer
     beating: Answerer
-    # Where the tools of a session work.
+    # The folders in which the tools of sessions work.
     rooms: Rooms
     toolbox: Toolbox
     prompts: Prompts
-    # Of all calls of tools.
+    # The rules for all calls of tools.
     rules: CallRules
 
     def answering(self, kind: TurnKind, settings: SessionSettings) -> Answerer:
-        """What answers a turn of this kind, in a session with these settings. Depends on nothing else, so that the
-        claim of a turn and its run are told the same."""
+        """Return what answers a turn of this kind in a session with these settings.
+
+        It depends on nothing else, so that the claim of a turn and its run get the same.
+        """
         return self.beating if kind is TurnKind.BEAT else self.answerer
 
     def answered_by(self, kind: TurnKind, settings: SessionSettings) -> AnsweredBy:
-        """The same as the claim of a turn writes it down."""
+        """Return the model and thinking of `answering`, as the claim of a turn persists them."""
         model = self.answering(kind, settings).model
         return AnsweredBy(model.name, model.thinking)
 
     @asynccontextmanager
     async def of(self, turn: Turn, send: Send) -> AsyncIterator[RunSpec]:
-        """The whole of it, for as long as the run works. send: plans what its `message` tool sends.
+        """Make the specification of a run, whose tools are open until the context is left.
 
-        Raises StoreUnavailable, OSError or WorkspaceError when the workspace cannot be used, or what a factory of tools
-        raises.
+        send: plans what the `message` tool sends. Raises StoreUnavailable, OSError or WorkspaceError when the workspace
+        cannot be used, or what a factory of tools raises.
         """
         async with AsyncExitStack() as made:
             inside = await self.rooms.enter(turn.session_key)

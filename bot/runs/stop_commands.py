@@ -16,7 +16,7 @@ from channels.session_key import threads_of
 
 @dataclass(frozen=True, slots=True)
 class Stop(Effect):
-    """The run of the session and its commands in the background end, and the messages that wait are dropped."""
+    """Ends the run of the session and its commands in the background, and drops the messages that wait."""
 
     # Whether the session goes on with a new, empty transcript.
     renew: bool = False
@@ -28,7 +28,7 @@ class StopCommands:
 
     store: Store
     clock: Clock
-    # The commands that tools have begun in the background.
+    # The commands that tools have started in the background.
     background: Background
     requests: Requests
 
@@ -57,10 +57,11 @@ class StopCommands:
         *,
         apart: bool,
     ) -> CommandKept:
-        """End what `Stop` says in the store and in the background; the caller cancels the runs afterwards.
+        """Persist a stop and end the commands in the background; the caller cancels the runs afterwards.
 
-        blocks: makes the deliveries of the answer. chosen: see `Commands` of the store. apart: commands cannot be
-        typed in the threads of the platform, so /stop counts for the threads below as well. Raises StoreUnavailable.
+        blocks: makes the deliveries of the answer from its text. chosen: see `Commands` of the store. apart: whether
+        commands cannot be typed in threads of the platform, so that /stop in a chat also stops its threads. Raises
+        StoreUnavailable.
         """
         words = wording.fresh_start if effect.renew else wording.stopped
         below = threads_of(call.session_key) if apart and not effect.renew else ""
@@ -71,5 +72,5 @@ class StopCommands:
 
         renew = self.clock.new_id() if effect.renew else ""
         kept = await self.store.stops.stop(call.seq, call.session_key, reply, chosen, renew, below)
-        await self.requests.decided("expired")  # what was asked of people for it is not open any more
+        await self.requests.decided("expired")  # requests of the stopped turns are closed
         return kept

@@ -15,7 +15,7 @@ from channels.outgoing import Planned
 
 
 def build(toolbox: Toolbox, rooms: Rooms) -> Command:
-    """Make the command. toolbox, rooms: those that turns get their tools from and work in."""
+    """Make the command. toolbox: has the tools of turns. rooms: the folders in which turns work."""
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
@@ -32,7 +32,7 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
 
 
 def _turn(call: Call) -> Turn:
-    """Make the turn that the message would cause if it were no command."""
+    """Return the turn that the message would cause if it were no command."""
     return Turn(
         run=RunRef(run_id="", turn_id="", session_key=call.session_key, attempt=1),
         kind=TurnKind.REPLY,
@@ -51,5 +51,5 @@ def _turn(call: Call) -> Turn:
 
 
 async def _send(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
-    """Plan nothing, since no tool is run."""
+    """Plan nothing, because the command runs no tool."""
     return False
