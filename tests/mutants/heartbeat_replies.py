@@ -99,8 +99,8 @@ FAULTS = (
     Fault(
         "heartbeat-replies/hidden-words-from-memory",
         "TurnRunner._execute",
-        "if turn.kind not in BY_THEMSELVES:  # their",
-        "if True:  # their",
+        "if turn.kind not in BY_THEMSELVES:",
+        "if True:",
         (f"{_SHOWN}quiet_beats_cost_later_requests_nothing",),
     ),
     Fault(
