@@ -10,6 +10,13 @@ _DOCTOR = "tests/bot/cli/test_doctor.py::test_"
 
 FAULTS = (
     Fault(
+        "first-steps/tools-of-what-is-made-anew",
+        "scripts/setup",
+        "    PATH=${path%:}",
+        "    :",
+        (f"{_SETUP}an_activated_environment_is_made_anew",),
+    ),
+    Fault(
         "first-steps/the-first-start-compiles",
         "scripts/setup",
         " --compile-bytecode",

@@ -143,6 +143,19 @@ def test_a_change_of_dependencies_installs_again(machine: Machine, name: str) ->
     assert len(machine.installs()) == 1
 
 
+def test_an_activated_environment_is_made_anew(machine: Machine) -> None:
+    machine.set_up()
+    machine.installs()
+    own = machine.checkout / ".venv/bin"
+    (machine.programs / "uv").rename(own / "uv")  # as where it was installed for want of another
+    machine.program("uv", "echo from outside >>installs")
+    with (machine.checkout / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    done = machine.set_up(PATH=f"{own}:{machine.programs}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert machine.installs() == ["from outside"] * 2, "asked for its version, and to install"
+
+
 def test_a_moved_checkout_installs_again(machine: Machine, tmp_path: Path) -> None:
     machine.set_up()
     machine.installs()
