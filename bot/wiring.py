@@ -2,30 +2,20 @@
 
 import asyncio
 import contextlib
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent import models
-from agent.images import Images
 from agent.models.base import ModelClient, ModelSpec
 from agent.sandbox.base import Confinement
-from agent.sandbox.proof import Proved, choose
-from agent.shell import Judge, parse_rule
+from agent.sandbox.proof import choose
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
-from agent.tools.exec import ExecTool, scrubbed
-from agent.tools.output import Overflow
-from agent.tools.permission import Permission
-from agent.tools.process_tool import ProcessTool
-from agent.tools.registry import same_for_all, tools_for
-from agent.tools.search import AT_ONCE
-from agent.tools.workspace import Workspace
-from agent.workspace_files import NAMES as WORKSPACE_FILES
+from agent.tools.registry import same_for_all
+from bot import furniture
 from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests
 from bot.background import commands as background_commands
@@ -42,7 +32,6 @@ from bot.commands.registry import Command
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
 from bot.config.model import Config
-from bot.config.secrets import secrets
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
@@ -63,13 +52,12 @@ from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.permissions import Permissions
 from bot.runs.prompts import Prompts
-from bot.runs.rooms import Furniture, Room, Rooms
+from bot.runs.rooms import Rooms
 from bot.runs.runner import Presentation, TurnRunner
 from bot.runs.specs import Answerer, Specs, Toolbox
 from bot.service import Parts, Service, create_workspace
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
-from bot.telemetry.redact import Redactor
 from channels import registry as platforms
 from channels.base import Channel, Times
 from channels.session_key import console_key, link_index
@@ -126,7 +114,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
     store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale)
     try:
-        confinement = _confinement(config, given, await proving)
+        confinement = furniture.confinement(config, await proving)
         return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus, confinement)
     except BaseException:
         await store.close()
@@ -147,10 +135,10 @@ def _assemble(
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
-    rooms, approvals = _rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
+    rooms, approvals = furniture.rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    rooms.furnish = _furnishing(config, given, running, requests, confinement)
+    rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
     jobs, worker = Jobs(dispatcher), clock.new_id()
     messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
     specs = _specs(config, given, store, clients, messaging, requests, jobs)
@@ -212,43 +200,6 @@ def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "G
     return Gateway(routes, config.state / SOCKET, None if local else config.gateway)
 
 
-def _furnishing(
-    config: Config, given: Dependencies, running: Background, requests: Requests, confinement: Confinement
-) -> Callable[[Room, Workspace], Furniture]:
-    """Returns the function that makes the tools and limits that the runs of a room work with."""
-    redactor, searches = Redactor(secrets(config, given.environ)), asyncio.Semaphore(AT_ONCE)
-    settings = config.tools.exec
-    permission = Permission(
-        security=settings.security,
-        asking=settings.ask,
-        fallback=settings.ask_fallback,
-        in_sandbox=settings.in_sandbox,
-        network=settings.network,
-        confined=confinement.sandbox is not None,
-        judge=Judge(
-            workspace=config.workspace,
-            path=scrubbed(os.environ)["PATH"],
-            allowlist=tuple(map(parse_rule, settings.allowlist)),
-        ),
-        grants=requests.granted,
-    )
-
-    def furnish(room: Room, workspace: Workspace) -> Furniture:
-        commands: Sequence[Tool[Any]] = ()
-        if settings.security != "deny":
-            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running)
-            commands = (tool, ProcessTool(running, permission))
-        return Furniture(
-            room=room,
-            workspace=workspace,
-            overflow=Overflow(workspace, redactor.clean, redactor.withheld),
-            images=Images(workspace),
-            tools=tools_for(workspace, commands=commands, searches=searches),
-        )
-
-    return furnish
-
-
 def _conversations(config: Config, store: Store, accounts: Accounts, people: People) -> Conversations:
     return Conversations(
         reads=store.reads,
@@ -257,17 +208,6 @@ def _conversations(config: Config, store: Store, accounts: Accounts, people: Peo
         scope=config.sessions.dm_scope,
         links=link_index(config.sessions.identity_links),
         several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
-    )
-
-
-def _rooms(config: Config, conversations: Conversations) -> Rooms:
-    return Rooms(
-        root=config.workspace,
-        people=conversations.people,
-        accounts=conversations.accounts,
-        scope=config.sessions.dm_scope,
-        links=config.sessions.identity_links,
-        has_token=config.gateway.token is not None,
     )
 
 
@@ -337,14 +277,6 @@ def _specs(
         prompts=prompts,
         rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
     )
-
-
-def _confinement(config: Config, given: Dependencies, proved: Proved) -> Confinement:
-    """How commands are confined; called once this process holds the lock of the state directory."""
-    hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
-    temporary = config.state / "commands"
-    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
-    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 
 def _accounts(config: Config, given: Dependencies) -> Accounts:

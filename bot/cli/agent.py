@@ -15,7 +15,8 @@ from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.plain import LARGEST, PlainOutput, read_all
 from bot.config.errors import ConfigError, Problem
-from bot.config.model import Config, model_problem
+from bot.config.model import Config
+from bot.config.providers import model_problem
 from bot.gateway.views import RunView
 from channels.session_key import console_key
 

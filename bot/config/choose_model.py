@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from agent.models.base import ModelApi, ModelSpec
 from bot.config.errors import ConfigError, KeyPath, Problem, dotted
-from bot.config.model import Config, ModelSettings, Provider
+from bot.config.model import Config
+from bot.config.providers import ModelSettings, Provider
 
 # Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers.
 Probe = Callable[[str], str | None]

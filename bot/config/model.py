@@ -5,27 +5,24 @@ project's plan but not here are refused with a sentence of their own (`explain.l
 """
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import (
-    BeforeValidator,
     Field,
-    JsonValue,
     PrivateAttr,
-    SecretStr,
     StringConstraints,
     create_model,
     field_validator,
     model_validator,
 )
 
-from agent.models.price import Price
 from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.errors import Problem
+from bot.config.providers import BUILT_IN_PROVIDERS, Provider, model_problem
 from bot.config.tools import Tools
 from bot.config.values import (
     ChatSort,
@@ -38,10 +35,9 @@ from bot.config.values import (
     TimeOfDay,
     Token,
     check_tools,
-    nearest,
 )
 from channels.registry import sections
-from channels.section import Section, Url, Whole, conflict
+from channels.section import Section, Whole, conflict
 from channels.session_key import DmScope
 from channels.settings import AccountSection, ChannelSection, PlatformSection
 
@@ -66,9 +62,6 @@ else:
     )
 
 
-BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
-
-
 def is_loopback(host: str) -> bool:
     """Whether a listener on `host` can be reached from this machine only."""
     if host.lower() == "localhost":
@@ -77,10 +70,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def _drop_empty(value: object) -> object:
-    return [item for item in value if item != ""] if isinstance(value, list) else value
 
 
 class Agent(Section):
@@ -98,30 +87,6 @@ class Agent(Section):
     )
     max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
     drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
-
-
-class ModelSettings(Section):
-    """What a model can do, where the built-in assumption is wrong."""
-
-    context_window: Whole | None = Field(default=None, ge=1024, description="Tokens of input and output together.")
-    max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
-    vision: bool | None = Field(default=None, description="Whether it takes images.")
-    thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
-    price: Price | None = Field(default=None, description="What it costs, in US dollars per million tokens.")
-    params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
-
-
-class Provider(Section):
-    """Where models are asked."""
-
-    api: Literal["anthropic", "openai-chat"] | None = Field(
-        default=None, description="The protocol; known for anthropic, openai and ollama."
-    )
-    base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
-    api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
-        default=(), description="Keys; anthropic and openai take theirs from the environment when none is written."
-    )
-    models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
 
 
 class Expiry(Section):
@@ -291,13 +256,3 @@ class Config(Section):
             if problem is not None:
                 raise conflict(problem, (section, "model"))
         return self
-
-
-def model_problem(written: str | None, providers: Iterable[str]) -> str | None:
-    """What is wrong with a name for `agent.model`, None when its provider is known."""
-    name, _, model = (written or "offline").partition("/")
-    known = sorted({*providers, *BUILT_IN_PROVIDERS})
-    if name not in known:
-        more = nearest(name, known, 0.8) or f"; a section `providers.{name}` makes it known, see docs/models.md"
-        return f"`{name}` is no provider; allowed: {', '.join(known)}{more}"
-    return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"

@@ -139,14 +139,14 @@ FAULTS = (
     ),
     Fault(
         "rooms/tools-of-the-workspace",
-        "_furnishing.furnish",
+        "furnishing.furnish",
         "tools=tools_for(workspace, ",
         "tools=tools_for(Workspace(config.workspace), ",
         ("tests/wire/test_rooms.py::test_a_program_without_the_token_reaches_its_room_alone",),
     ),
     Fault(
         "rooms/results-in-the-workspace",
-        "_furnishing.furnish",
+        "furnishing.furnish",
         "overflow=Overflow(workspace, ",
         "overflow=Overflow(Workspace(config.workspace), ",
         (f"{_CHANGES}long_results_are_kept_in_the_room",),
@@ -160,7 +160,7 @@ FAULTS = (
     ),
     Fault(
         "rooms/images-of-the-workspace",
-        "_furnishing.furnish",
+        "furnishing.furnish",
         "images=Images(workspace)",
         "images=Images(Workspace(config.workspace))",
         (f"{_CHANGES}files_that_people_send_are_kept_and_shown_in_the_room",),

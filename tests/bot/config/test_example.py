@@ -6,7 +6,8 @@ from pathlib import Path
 from bot.config.choose_model import choose_model
 from bot.config.document import Tree, read_document
 from bot.config.load import load
-from bot.config.model import Config, ModelSettings, Provider
+from bot.config.model import Config
+from bot.config.providers import ModelSettings, Provider
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
 

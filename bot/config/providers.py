@@ -1,0 +1,50 @@
+"""The section `providers`: where models are asked, with which keys, and what single models can do."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr
+
+from agent.models.price import Price
+from bot.config.values import nearest
+from channels.section import Section, Url, Whole
+
+BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
+
+
+def _drop_empty(value: object) -> object:
+    return [item for item in value if item != ""] if isinstance(value, list) else value
+
+
+class ModelSettings(Section):
+    """What a model can do, where the built-in assumption is wrong."""
+
+    context_window: Whole | None = Field(default=None, ge=1024, description="Tokens of input and output together.")
+    max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
+    vision: bool | None = Field(default=None, description="Whether it takes images.")
+    thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
+    price: Price | None = Field(default=None, description="What it costs, in US dollars per million tokens.")
+    params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
+
+
+class Provider(Section):
+    """Where models are asked."""
+
+    api: Literal["anthropic", "openai-chat"] | None = Field(
+        default=None, description="The protocol; known for anthropic, openai and ollama."
+    )
+    base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
+    api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
+        default=(), description="Keys; anthropic and openai take theirs from the environment when none is written."
+    )
+    models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
+
+
+def model_problem(written: str | None, providers: Iterable[str]) -> str | None:
+    """What is wrong with a name for `agent.model`, None when its provider is known."""
+    name, _, model = (written or "offline").partition("/")
+    known = sorted({*providers, *BUILT_IN_PROVIDERS})
+    if name not in known:
+        more = nearest(name, known, 0.8) or f"; a section `providers.{name}` makes it known, see docs/models.md"
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{more}"
+    return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"

@@ -1,0 +1,85 @@
+"""Makes what the tools of a session work with: its room, the sandbox of commands, and the tools of both."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agent.images import Images
+from agent.sandbox.base import Confinement
+from agent.sandbox.proof import Proved
+from agent.shell import Judge, parse_rule
+from agent.tools.background import Background
+from agent.tools.base import Tool
+from agent.tools.exec import ExecTool, scrubbed
+from agent.tools.output import Overflow
+from agent.tools.permission import Permission
+from agent.tools.process_tool import ProcessTool
+from agent.tools.registry import tools_for
+from agent.tools.search import AT_ONCE
+from agent.tools.workspace import Workspace
+from agent.workspace_files import NAMES as WORKSPACE_FILES
+from bot.approvals.requests import Requests
+from bot.config.model import Config
+from bot.config.secrets import secrets
+from bot.people.conversations import Conversations
+from bot.runs.rooms import Furniture, Room, Rooms
+from bot.telemetry.redact import Redactor
+
+
+def furnishing(
+    config: Config, environ: Mapping[str, str], running: Background, requests: Requests, confinement: Confinement
+) -> Callable[[Room, Workspace], Furniture]:
+    """Return the function that makes the tools and limits that the runs of a room work with."""
+    redactor, searches = Redactor(secrets(config, environ)), asyncio.Semaphore(AT_ONCE)
+    settings = config.tools.exec
+    permission = Permission(
+        security=settings.security,
+        asking=settings.ask,
+        fallback=settings.ask_fallback,
+        in_sandbox=settings.in_sandbox,
+        network=settings.network,
+        confined=confinement.sandbox is not None,
+        judge=Judge(
+            workspace=config.workspace,
+            path=scrubbed(os.environ)["PATH"],
+            allowlist=tuple(map(parse_rule, settings.allowlist)),
+        ),
+        grants=requests.granted,
+    )
+
+    def furnish(room: Room, workspace: Workspace) -> Furniture:
+        commands: Sequence[Tool[Any]] = ()
+        if settings.security != "deny":
+            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running)
+            commands = (tool, ProcessTool(running, permission))
+        return Furniture(
+            room=room,
+            workspace=workspace,
+            overflow=Overflow(workspace, redactor.clean, redactor.withheld),
+            images=Images(workspace),
+            tools=tools_for(workspace, commands=commands, searches=searches),
+        )
+
+    return furnish
+
+
+def rooms(config: Config, conversations: Conversations) -> Rooms:
+    """Make the rooms of sessions."""
+    return Rooms(
+        root=config.workspace,
+        people=conversations.people,
+        accounts=conversations.accounts,
+        scope=config.sessions.dm_scope,
+        links=config.sessions.identity_links,
+        has_token=config.gateway.token is not None,
+    )
+
+
+def confinement(config: Config, proved: Proved) -> Confinement:
+    """Return how commands are confined; called once this process holds the lock of the state directory."""
+    hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
+    temporary = config.state / "commands"
+    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
+    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
