@@ -20,6 +20,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = tmp_path / "people" / "ada"
     found.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(found))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # that of an activated environment has folders of its own
     return found
 
 
