@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from agent.message import well_formed
 from bot.config.errors import ConfigError, KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
@@ -141,7 +142,7 @@ class _Reader:
 
     def _scalar(self, node: ScalarNode, path: KeyPath, line: int) -> Tree:
         value = _plain(node)
-        written = _MARK.sub(lambda mark: self._variable(mark)[0], str(node.value))
+        written = _MARK.sub(lambda mark: self._variable(mark)[0], well_formed(str(node.value)))
         self._document.places[path] = Position(line, written or "nothing", isinstance(value, str))
         return self._with_variables(value, path, line) if isinstance(value, str) else value
 
@@ -177,7 +178,7 @@ def _plain(node: ScalarNode) -> Tree:
     if str(node.tag).removeprefix("tag:yaml.org,2002:") in ("null", "bool", "int", "float"):
         with contextlib.suppress(ValueError, LookupError):
             return _VALUES.construct_object(node)  # type: ignore[no-any-return]
-    return str(node.value)
+    return well_formed(str(node.value))  # JSON may hold half a surrogate pair, and YAML leaves the halves apart
 
 
 def _line(node: Node) -> int:

@@ -1,5 +1,6 @@
 """Reading the configuration: where it is looked for, what its values become, and every mistake in one go."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -433,3 +434,10 @@ def _is_accepted(folder: Path, text: str) -> bool:
     except ConfigError:
         return False
     return True
+
+
+def test_a_character_that_json_writes_as_two_escapes_is_one(tmp_path: Path) -> None:
+    text = json.dumps({"agent": {"name": "Hark 👀"}, "channels": {"telegram": {"prompt": "👀 \ud83d"}}})
+    config = read(tmp_path, text)
+    assert config.agent.name == "Hark 👀"
+    assert config.channels.telegram.prompt == "👀 \N{REPLACEMENT CHARACTER}"
