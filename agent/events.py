@@ -20,6 +20,8 @@ _IdOnly = Annotated[int, Field(exclude=True)]
 SAID = "said"
 # The kind of a notice that says that a person has to decide.
 WAITING = "waiting"
+# The kind of a notice that says that the turn goes on when a model works again.
+PARKED = "parked"
 
 
 class Outcome(StrEnum):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from agent.errors import ErrorKind
 from agent.events import (
     AgentEnd,
     MessageEnd,
@@ -19,6 +20,7 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.message import Entry, Message, ToolResult, Usage
+from agent.models.base import ThinkingLevel
 from agent.tools.base import Ask, Decision
 
 CallState = Literal["done", "failed", "denied", "cut"]
@@ -73,6 +75,19 @@ class Cut:
     entries: tuple[Entry, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """Why a turn is parked until a model works again."""
+
+    # The failure of the last call, and the model with the provider's own words about it.
+    kind: ErrorKind
+    cause: str
+    # The name of the model that the turn wants.
+    wanted: str
+    # Until when its key rests, in milliseconds since the epoch.
+    until: int
+
+
 class Journal(Protocol):
     """The durable side of one run. The message_start of an answer is persisted by the transaction before the answer."""
 
@@ -99,6 +114,19 @@ class Journal(Protocol):
 
         Where nobody may decide, the run goes on and an expired decision is returned.
         """
+
+    async def park_for_model(self, outage: Outage) -> AgentEnd | None:
+        """Close the present answer and park the turn until a model works again; people are told once.
+
+        Returns the end of this run; None where nobody waits for the turn, such as a beat, so that it rather fails.
+        """
+
+    async def answers(self, model: str, wanted: str) -> None:
+        """Remember for the session which model answers; people are told when it becomes another than the wanted one,
+        and when that is back."""
+
+    async def thinks_less(self, model: str, level: ThinkingLevel) -> None:
+        """Remember for the session the level of thinking that a model has not refused; people are told once."""
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Persist the process of a call before the process may do anything."""

@@ -6,7 +6,7 @@ new one. Model errors leave the loop as ModelError; `agent/runner.py` decides wh
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
@@ -57,10 +57,8 @@ LIMIT_CUTS = 2
 class Loop:
     """One run of one turn."""
 
-    def __init__(self, spec: RunSpec, context: Context, journal: Journal, model: Callable[[], ModelClient]) -> None:
-        """model: returns the model of the next step, because the runner may change to another one."""
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
         self._spec = spec
-        self._model = model
         self._context = context
         self._journal = journal
         self._specs_tokens = estimate_text(spec.system) + estimate_tools(spec.tools.specs)
@@ -101,19 +99,21 @@ class Loop:
 
         outcome: of the turn, if it ends so; an answer that reaches the limit of output makes it `LIMIT`.
         """
-        spec, step, model = self._spec, self.step + 1, self._model()
+        spec, step, model = self._spec, self.step + 1, self._spec.route.model
         self._context.fit(model.context_window - model.max_output - self._specs_tokens)
         request = ModelRequest(
             system=spec.system,
             messages=await self._messages(),
             tools=spec.tools.specs,
             max_output=model.max_output,
-            thinking=model.thinking,
+            thinking=spec.route.thinking,
             allow_calls=allow_calls,
         )
         after = self._context.cut_text()
         self._journal.begin(step, after)
         answer = await self._stream(model, request, step, Bridge(after))
+        if spec.route.failed or spec.route.fleet.rests:
+            await spec.route.works()
         self.usage += answer.usage
         message = replace(self._checked(answer, allow_calls, after), model=model.name)
         note = None

@@ -7,7 +7,7 @@ from typing import Any
 from agent.events import RunRef
 from agent.images import Images
 from agent.message import ToolSpec, Usage
-from agent.models.base import ModelClient
+from agent.models.fleet import Route
 from agent.tools.base import Decision, Hook, Tool
 from agent.tools.output import Overflow
 
@@ -67,8 +67,8 @@ class RunSpec:
     """One run of a turn."""
 
     ref: RunRef
-    # The model of the first step.
-    model: ModelClient
+    # The models and keys that are asked, one after the other when they fail.
+    route: Route
     system: str
     limits: Limits
     tools: ToolSet

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.message import Message, Text, Usage, estimate, estimate_text, estimate_tools
-from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingLevel
+from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from bench.channel import BenchChannel
 from bench.figures import Row, Scale
 from bench.model import Model
@@ -36,7 +36,8 @@ class Counting:
     name: str = "bench/counting"
     context_window: int = 200_000
     max_output: int = 1024
-    thinking: ThinkingLevel = "off"
+    thinks = False
+    key = ""
     asked: list[int] = field(default_factory=list)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from agent import workspace_files
-from agent.models.base import ModelClient
+from agent.models.fleet import Fleet
 from agent.tools.background import Background
 from agent.tools.leftovers import end_leftover
 from agent.tools.workspace import WorkspaceError
@@ -36,6 +36,7 @@ from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.recovery import CutTurn
 from bot.runs.lanes import Lanes
+from bot.runs.outages import Outages
 from bot.store.database import passes
 from bot.store.store import Store
 from bot.store.writer import once_available
@@ -74,7 +75,9 @@ class Parts:
     pairing: Pairing
     channels: Sequence[Surface]
     health: Health
-    models: Sequence[ModelClient]
+    # All models.
+    fleet: Fleet
+    outages: Outages
     clock: Clock
     drain_seconds: float
     bus: EventBus
@@ -120,6 +123,7 @@ class Service:
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
         await self._once_possible(parts.people.load)
         await self._once_possible(parts.requests.load)
+        await self._once_possible(parts.outages.load)
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
@@ -134,6 +138,7 @@ class Service:
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
         self._in_background(parts.requests.serve(), "requests")
+        self._in_background(parts.outages.serve(), "outages")
         self._in_background(self._probe_store(), "probe-store")
 
     async def close(self) -> None:
@@ -159,8 +164,7 @@ class Service:
             await self.gateway.close()
         for channel in parts.channels:
             await channel.close()
-        for model in parts.models:
-            await model.close()
+        await parts.fleet.close()
         await parts.store.close()
 
     async def _once_possible(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -225,8 +229,7 @@ class Service:
         of every claimed turn.
         """
         try:
-            for model in self.parts.models:
-                await model.preload()
+            await self.parts.fleet.preload()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
         self._on_preloaded()

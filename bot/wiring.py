@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent import models
+from agent.errors import ErrorKind
 from agent.models.base import ModelClient, ModelSpec
+from agent.models.fleet import Fallback, Fleet
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.spec import CallRules, Limits
@@ -30,7 +32,7 @@ from bot.clock import Clock
 from bot.commands import builtin
 from bot.commands.registry import Command
 from bot.compose import composer
-from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
+from bot.config.choose_model import Probe, beat_model, choose_model, fallback_models, named_model, probe_ollama
 from bot.config.model import Config
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health, Status
@@ -50,6 +52,8 @@ from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
+from bot.runs.model_commands import ModelCommands
+from bot.runs.outages import Outages
 from bot.runs.permissions import Permissions
 from bot.runs.prompts import Prompts
 from bot.runs.rooms import Rooms
@@ -103,10 +107,9 @@ async def build(config: Config, given: Dependencies) -> Service:
     wanted = config.tools.exec.sandbox if config.tools.exec.security != "deny" else "none"
     proving = asyncio.create_task(asyncio.to_thread(choose, wanted), name="prove-sandbox")
     chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
-    model = given.model or models.build(chosen)
     chosen = replace(chosen, why="given") if given.model else chosen
     beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
-    beats = models.build(beating) if beating and not given.model else model
+    fallbacks = fallback_models(config, given.environ)
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await create_workspace(config.workspace)
     bus = EventBus()
@@ -115,22 +118,49 @@ async def build(config: Config, given: Dependencies) -> Service:
     store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale)
     try:
         confinement = furniture.confinement(config, await proving)
-        return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus, confinement)
+        found = {one.name: one for one in (*fallbacks, beating or chosen, chosen)}
+        pairs = zip(config.agent.fallbacks, fallbacks, strict=True)
+        stand_ins = [Fallback(spec.name, _kinds(one.on)) for one, spec in pairs]
+        find = partial(named_model, config, given.environ)
+        fleet = Fleet(partial(_clients, found, find, given.model), stand_ins, clock.now, store.outages.rest)
+        return _assemble(config, given, (chosen, beating or chosen), fleet, store, bus, confinement)
     except BaseException:
         await store.close()
         raise
+
+
+def _clients(
+    specs: Mapping[str, ModelSpec], find: Callable[[str], ModelSpec], given: ModelClient | None, name: str
+) -> Sequence[ModelClient]:
+    """Make the clients of a model, one for each key. given: answers instead. Raises LookupError."""
+    if given is not None:
+        return [given]
+    spec = specs.get(name) or find(name)
+    return [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
+
+
+def _offered(config: Config, first: str) -> tuple[str, ...]:
+    """Return the models that the configuration names, beginning with the one that answers."""
+    named = [f"{name}/{model}" for name, provider in config.providers.items() for model in provider.models]
+    return tuple(dict.fromkeys((first, *(one.model for one in config.agent.fallbacks), *named)))
+
+
+def _kinds(names: Sequence[str]) -> Container[ErrorKind]:
+    """Return the kinds of failures that `agent.fallbacks` names."""
+    return tuple(ErrorKind) if "all" in names else tuple(map(ErrorKind, names))
 
 
 def _assemble(
     config: Config,
     given: Dependencies,
     chosen: tuple[ModelSpec, ModelSpec],
-    clients: tuple[ModelClient, ModelClient],
+    fleet: Fleet,
     store: Store,
     bus: EventBus,
     confinement: Confinement,
 ) -> Service:
-    """Make the parts and connect them. chosen, clients: of the model that answers, and of the one for heartbeats."""
+    """Make the parts and connect them. chosen: the model that answers, and the one of heartbeats."""
+    names = fleet.clients(chosen[0].name)[0].name, fleet.clients(chosen[1].name)[0].name
     clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
@@ -141,15 +171,23 @@ def _assemble(
     rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
     jobs, worker = Jobs(dispatcher), clock.new_id()
     messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
-    specs = _specs(config, given, store, clients, messaging, requests, jobs)
-    around = RunDependencies(store, outbox, bus, clock, requests, rooms, worker, people.is_owner)
+    specs = _specs(config, given, store, fleet, names, messaging, requests, jobs)
+    outages = Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
+    around = RunDependencies(store, outbox, bus, clock, requests, outages, rooms, worker, people.is_owner)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
-    status = Status(store, lanes, clients[0].name, chosen[0].why, confinement.shown, clock.stamp, health.view)
+    status = Status(store, lanes, names[0], chosen[0].why, confinement.shown, clock.stamp, health.view)
+    choosing = ModelCommands(store=store, fleet=fleet, specs=specs, offered=_offered(config, names[0]))
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
-    listed = (status.command(), *stops.build(), *settings_commands.build(store), *people_commands.build(pairing))
+    listed = (
+        status.command(),
+        *stops.build(),
+        *settings_commands.build(store),
+        *choosing.build(),
+        *people_commands.build(pairing),
+    )
     listed += (tools_command.build(specs.toolbox, rooms), *approvals.build(), *given.commands)
     registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
@@ -165,7 +203,8 @@ def _assemble(
         pairing=pairing,
         channels=[one.channel for one in accounts],
         health=health,
-        models=tuple(dict.fromkeys(clients)),
+        fleet=fleet,
+        outages=outages,
         clock=clock,
         drain_seconds=config.agent.drain_seconds,
         bus=bus,
@@ -249,13 +288,15 @@ def _specs(
     config: Config,
     given: Dependencies,
     store: Store,
-    clients: tuple[ModelClient, ModelClient],
+    fleet: Fleet,
+    names: tuple[str, str],
     messaging: Messaging,
     requests: Requests,
     jobs: Jobs,
 ) -> Specs:
     agent, beats, rooms = config.agent, config.heartbeat, messaging.rooms
-    accounts, people = messaging.conversations.accounts, messaging.conversations.people
+    conversations = messaging.conversations
+    accounts, people = conversations.accounts, conversations.people
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     toolbox = Toolbox(
         factories=(same_for_all(given.tools), *given.tool_factories),
@@ -270,8 +311,12 @@ def _specs(
     )
     return Specs(
         clock=given.clock,
-        answerer=Answerer(clients[0], limits),
-        beating=Answerer(clients[1], replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)),
+        fleet=fleet,
+        answerer=Answerer(names[0], agent.thinking, limits),
+        beating=Answerer(
+            names[1], beats.thinking or agent.thinking, replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)
+        ),
+        models_there=conversations.model_there,
         rooms=rooms,
         toolbox=toolbox,
         prompts=prompts,

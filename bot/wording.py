@@ -46,7 +46,7 @@ ENDED_EARLY = {
 # Commands that platforms list, and the others, as sentences of the service name them.
 LISTED = (
     *("help", "commands", "start", "status", "stop", "abort", "new", "reset", "verbose", "reasoning", "tools"),
-    *("approve", "approvals"),
+    *("approve", "approvals", "model", "think"),
 )
 UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation")
 _COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")
@@ -111,6 +111,42 @@ def failure(kind: str | None, cause: str | None = None, *, to_owner: bool = True
     if not to_owner:
         return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER
     return f"{_MODEL_ERRORS[found]}\n\n{cause}" if cause else _MODEL_ERRORS[found]
+
+
+_WHY_NO_MODEL = {
+    ErrorKind.RATE_LIMIT: "The model's provider is limiting requests",
+    ErrorKind.OVERLOADED: "The model's provider is overloaded",
+    ErrorKind.NETWORK: "The model cannot be reached",
+    ErrorKind.AUTH: "The model's provider does not accept the API key",
+    ErrorKind.BILLING: "The account at the model's provider has run out of credit",
+}
+GIVEN_UP = "No model has answered for so long that I have given up on your message. Send it again if you still need it."
+
+
+def outage(kind: ErrorKind, seconds: float, cause: str, *, to_owner: bool) -> str:
+    """What people are told once when no model answers. seconds: after which it makes sense to expect an answer.
+
+    cause: the provider's words, for owners, or empty.
+    """
+    why = _WHY_NO_MODEL[kind] if to_owner or kind in _FOR_EVERYBODY else "I cannot answer at the moment"
+    span = f"{round(seconds / 60)} minutes" if seconds > 75 else "a minute"
+    said = f"{why}. I have kept your message and answer by myself, most likely in about {span}; /stop drops it."
+    return f"{said}\n\n{cause}" if cause else said
+
+
+def answers_instead(wanted: str, other: str) -> str:
+    """What people are told once when another model answers than the wanted one."""
+    return f"(`{wanted}` does not work at the moment; `{other}` answers.)"
+
+
+def answers_again(wanted: str) -> str:
+    """What people are told when the wanted model is back."""
+    return f"(`{wanted}` answers again.)"
+
+
+def thinks_less(model: str, level: str) -> str:
+    """What people are told once when a model has refused a level of thinking."""
+    return f"(`{model}` refused the level of thinking; it answers with {level}.)"
 
 
 def tool_failed(tool: str, cause: str) -> str:

@@ -151,6 +151,8 @@ class InboundMessage:
     # Set by the store when it accepts words that are about a request; the message is a command then, and is carried out
     # without being parsed.
     decides: RequestReply | None = None
+    # The level of thinking that this message asks for, as /think with words behind it does; empty: none.
+    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
     schema: int = 1
 
     @property

@@ -27,6 +27,8 @@ def _check_pattern(text: str) -> str:
 
 
 ReplyTo = Literal["off", "first", "all"]
+# A model at a provider, `provider/model`, or `offline`; that the provider is known is checked with the whole file.
+ModelName = Annotated[str, Field(min_length=1)]
 # The types of ids of people and chats; each platform has its own.
 Person = TypeVar("Person", bound=str, default=Id)
 Chat = TypeVar("Chat", bound=str, default=Id)
@@ -68,6 +70,7 @@ class Group(Section, Generic[Person]):
     require_mention: bool | None = Field(default=None, description="Whether the bot has to be named there.")
     tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt there.")
+    model: ModelName | None = Field(default=None, description="provider/model that answers there.")
 
 
 class Groups(Section, Generic[Person, Chat]):
@@ -246,6 +249,7 @@ class AccountSection(ChannelSection, Patience):
     tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has in conversations there.")
     heartbeat: Beats = Field(default=Beats(), description="What of the heartbeat is shown there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
+    model: ModelName | None = Field(default=None, description="provider/model that answers in conversations there.")
 
     def bots(self) -> Mapping[str, ChannelSection]:
         return {} if getattr(self, self.identity) is None else {"": self}

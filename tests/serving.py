@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.database import FILE, Database
@@ -120,7 +119,8 @@ class PlainModel:
     name = "test/model"
     context_window = 100_000
     max_output = 1000
-    thinking: ThinkingLevel = "off"
+    thinks = False
+    key = ""
 
     async def preload(self) -> None:
         pass

@@ -86,9 +86,9 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
 
 
 def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> dict[str, object]:
-    """Return the fields for a thinking level; none for "off", which leaves thinking to the model's default."""
+    """Return the fields for a thinking level; none for auto and off, since models think only when they are asked to."""
     level = request.thinking
-    if level == "off":
+    if level in ("auto", "off"):
         return {}
     if not _BUDGET_MODELS.search(spec.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": EFFORTS[level]}}

@@ -4,6 +4,7 @@ A client makes exactly one attempt per call (the SDK's own retries are off). Wai
 because only the runner knows what has been said already. Errors are one closed set, `agent/errors.py`.
 """
 
+import hashlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,8 @@ from agent.message import Message, ToolSpec, Usage
 if TYPE_CHECKING:  # clients are built without pydantic
     from agent.models.price import Price
 
-ThinkingLevel = Literal["off", "low", "medium", "high", "x-high"]
+# How long a model thinks; auto leaves it to the model.
+ThinkingLevel = Literal["auto", "off", "low", "medium", "high", "x-high"]
 ModelApi = Literal["anthropic", "openai-chat", "offline"]
 
 
@@ -33,7 +35,8 @@ class ModelSpec:
     # In tokens.
     context_window: int = 200_000
     max_output: int = 8192
-    thinking: ThinkingLevel = "off"
+    # Whether it takes a level of thinking.
+    thinks: bool = False
     vision: bool = True
     # Further fields of the request as (name, JSON value), sent unchanged.
     params: tuple[tuple[str, object], ...] = ()
@@ -59,7 +62,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...]
     # In tokens.
     max_output: int
-    thinking: ThinkingLevel = "off"
+    thinking: ThinkingLevel = "auto"
     # False: the tools stay in the request, so that its prefix is stable, but the provider is told not to use them.
     allow_calls: bool = True
 
@@ -107,11 +110,16 @@ StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | Answer
 class ModelClient:
     """Base class of the clients, each for one model of one provider. `name` is "provider/model"."""
 
+    # A digest of the key, by which its rests are stored; empty without a key.
+    key = ""
+
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name
+        if spec.api_keys:
+            self.key = hashlib.sha256(spec.api_keys[0].encode()).hexdigest()[:16]
         self.context_window = spec.context_window
         self.max_output = spec.max_output
-        self.thinking = spec.thinking
+        self.thinks = spec.thinks
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Call the model once. Raises ModelError; closing the iterator closes the connection."""

@@ -75,7 +75,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.thinking != "off":
+    if request.thinking not in ("auto", "off"):
         body["reasoning_effort"] = EFFORTS[request.thinking]
     body |= dict(spec.params)
     if request.tools:

@@ -4,13 +4,13 @@ Order without a name: providers of the file as they are written, then ANTHROPIC_
 local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.base import ModelApi, ModelSpec
 from bot.config.errors import ConfigError, KeyPath, Problem, dotted
 from bot.config.model import Config
-from bot.config.providers import ModelSettings, Provider
+from bot.config.providers import ModelSettings, Provider, model_problem
 
 # Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers.
 Probe = Callable[[str], str | None]
@@ -94,19 +94,36 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Mo
 
 
 def beat_model(config: Config, environ: Mapping[str, str], agent: ModelSpec) -> ModelSpec | None:
-    """The model of beats where it, or how long it thinks, is not as `agent` says, the model that answers; else None.
+    """The model of beats where it is not `agent`, the model that answers; else None.
 
     Raises ConfigError as `choose_model` does, and where a budget in money cannot be kept because no price is known.
     """
     beat = config.heartbeat
-    told = config.agent.model_copy(update={"thinking": beat.thinking or config.agent.thinking})
-    beating = config.model_copy(update={"agent": told})
-    chosen = _named(beating, environ, beat.model or agent.name, ("heartbeat", "model"))
+    chosen = _named(config, environ, beat.model or agent.name, ("heartbeat", "model"))
     if beat.daily_budget.unit == "USD" and chosen.price is None:
         where = f"providers.{chosen.provider}.models.{chosen.model}.price"
         text = f"money needs the price of `{chosen.name}`, which beats: write it at {where}, or give a number of tokens"
         raise ConfigError((Problem("configuration", None, ("heartbeat", "daily_budget"), text),))
     return None if replace(chosen, why=agent.why) == agent else chosen
+
+
+def named_model(config: Config, environ: Mapping[str, str], name: str) -> ModelSpec:
+    """The model of that name, `provider/model`. Raises LookupError with a sentence when it cannot be asked."""
+    problem = model_problem(name, config.providers)
+    if problem is not None:
+        raise LookupError(problem)
+    try:
+        return _named(config, environ, name, ())
+    except ConfigError as error:
+        raise LookupError(error.problems[0].text) from None
+
+
+def fallback_models(config: Config, environ: Mapping[str, str]) -> Sequence[ModelSpec]:
+    """The models of `agent.fallbacks`, in their order. Raises ConfigError where one cannot be asked."""
+    return [
+        _named(config, environ, one.model, ("agent", "fallbacks", at, "model"))
+        for at, one in enumerate(config.agent.fallbacks)
+    ]
 
 
 def probe_ollama(base_url: str) -> str | None:
@@ -154,8 +171,6 @@ def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, w
     url = environ.get(known.url_variable or "", "").strip()
     keys = tuple(written_key.get_secret_value() for written_key in written.api_keys)
     window = settings.context_window or known.context_window
-    level = config.agent.thinking
-    thinks = known.thinking if settings.thinking is None else settings.thinking
     return ModelSpec(
         provider=name,
         api=known.api,
@@ -166,7 +181,7 @@ def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, w
         # a limit of our own where none is known, so that the answer has room in the window
         max_output=settings.max_output or known.max_output or min(8192, window // 4),
         vision=known.vision if settings.vision is None else settings.vision,
-        thinking=level if thinks and level != "auto" else "off",
+        thinks=known.thinking if settings.thinking is None else settings.thinking,
         price=settings.price,
         why=why,
         params=tuple(settings.params.items()),

@@ -5,11 +5,11 @@ project's plan but not here are refused with a sentence of their own (`explain.l
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     Field,
@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from bot.config.background import Approvals, Heartbeat, Schedules
-from bot.config.errors import Problem
+from bot.config.errors import KeyPath, Problem
 from bot.config.providers import BUILT_IN_PROVIDERS, Provider, model_problem
 from bot.config.tools import Tools
 from bot.config.values import (
@@ -62,6 +62,20 @@ else:
     )
 
 
+# Failures of models as the configuration names them.
+FailureKind = Literal[
+    "rate_limit",
+    "overloaded",
+    "auth",
+    "billing",
+    "timeout",
+    "network",
+    "context_overflow",
+    "content_filter",
+    "all",
+]
+
+
 def is_loopback(host: str) -> bool:
     """Whether a listener on `host` can be reached from this machine only."""
     if host.lower() == "localhost":
@@ -72,12 +86,22 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+class FallbackModel(Section):
+    """A model that stands in for others."""
+
+    model: ModelName = Field(description="provider/model.")
+    on: tuple[FailureKind, ...] = Field(default=("all",), min_length=1, description="The failures for which it does.")
+
+
 class Agent(Section):
     """Who answers, and within which limits."""
 
     name: str = Field(default="Hark", min_length=1, max_length=80, description="What the bot calls itself.")
     model: ModelName | None = Field(
         default=None, description="provider/model; without it the first model available answers."
+    )
+    fallbacks: tuple[FallbackModel, ...] = Field(
+        default=(), description="Models that answer while the others do not, in this order."
     )
     thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
     max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
@@ -189,6 +213,15 @@ class Source:
     mistakes: tuple[Problem, ...] = field(default=(), compare=False)
 
 
+def _accounts(channels: ChannelSections) -> Iterator[tuple[KeyPath, AccountSection]]:
+    """Yield the sections of all accounts with their keys; that of a platform stands for its only account."""
+    for name, section in channels.sections().items():
+        accounts = section.accounts if isinstance(section, PlatformSection) else {}
+        for account, bot in {"": section, **accounts}.items():
+            if isinstance(bot, AccountSection):
+                yield ("channels", name, "accounts", account) if account else ("channels", name), bot
+
+
 class Config(Section):
     """The whole configuration."""
 
@@ -239,20 +272,24 @@ class Config(Section):
     @field_validator("channels")
     @classmethod
     def _tools_exist(cls, channels: Channels) -> Channels:
-        for name, section in channels.sections().items():
-            accounts = section.accounts if isinstance(section, PlatformSection) else {}
-            for account, bot in {"": section, **accounts}.items():
-                if isinstance(bot, AccountSection):
-                    at = (name, "accounts", account) if account else (name,)
-                    check_tools(bot.tools, (*at, "tools"))
-                    for group, rules in bot.groups.allow.items():
-                        check_tools(rules.tools, (*at, "groups", "allow", group, "tools"))
+        for (_, *at), bot in _accounts(channels):
+            check_tools(bot.tools, (*at, "tools"))
+            for group, rules in bot.groups.allow.items():
+                check_tools(rules.tools, (*at, "groups", "allow", group, "tools"))
         return channels
 
     @model_validator(mode="after")
     def _model_has_its_provider(self) -> "Config":
-        for section, model in (("agent", self.agent.model), ("heartbeat", self.heartbeat.model)):
+        models: list[tuple[KeyPath, str | None]] = [
+            (("agent", "model"), self.agent.model),
+            (("heartbeat", "model"), self.heartbeat.model),
+        ]
+        models += [(("agent", "fallbacks", at, "model"), one.model) for at, one in enumerate(self.agent.fallbacks)]
+        for at, bot in _accounts(self.channels):
+            models.append(((*at, "model"), bot.model))
+            models += [((*at, "groups", "allow", name, "model"), one.model) for name, one in bot.groups.allow.items()]
+        for key, model in models:
             problem = model_problem(model, self.providers)
             if problem is not None:
-                raise conflict(problem, (section, "model"))
+                raise conflict(problem, key)
         return self

@@ -19,6 +19,7 @@ from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.turns import CommandKept
 from bot.runs.lanes import Lanes
+from bot.runs.model_commands import Ask
 from bot.runs.settings_commands import ChangeSetting
 from bot.runs.stop_commands import Stop, StopCommands
 from bot.speech import spoken
@@ -95,6 +96,8 @@ class CommandRunner:
             case ChangeSetting() as setting:
                 answer = blocks(setting.text)
                 return await self.store.settings.change(call.seq, call.session_key, setting.change, answer)
+            case Ask(message=message):
+                return await commands.take_up(call.seq, message, ())
             case Decide() as decided:
                 kept = await self.approvals.decide(call, decided, blocks(decided.text))
                 return kept or await commands.answer(call.seq, blocks(LATE))

@@ -69,6 +69,17 @@ class Conversations:
         account = max(found, key=lambda one: len(one.label), default=None)
         return account, to.removeprefix(f"{account.label}:") if account else to
 
+    def model_there(self, message: InboundMessage) -> str:
+        """Return the model that the configuration names for the place of a message: its group, else its account."""
+        account = self.accounts.like(message.origin.place)
+        section = account.section if account else None
+        if not isinstance(section, AccountSection):
+            return ""
+        if not any(group.model for group in section.groups.allow.values()):
+            return section.model or ""
+        group = group_of(section, self.people, message)
+        return (group.model if group else None) or section.model or ""
+
     async def find(self, channel: Channel, wanted: str) -> Origin:
         """Return the conversation with an id or name: first among those where people wrote, else from the channel.
 

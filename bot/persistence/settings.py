@@ -1,10 +1,13 @@
 """The settings that people make for a session. They stay when a new transcript begins."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from agent.models.base import ThinkingLevel
+
 # The name of a setting and its new value.
-Change = tuple[Literal["verbose", "reasoning", "activation"], str]
+Change = tuple[Literal["verbose", "reasoning", "activation", "model", "thinking"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +20,14 @@ class SessionSettings:
     reasoning: Literal["on", "off", "stream"] = "off"
     # Which messages of a group are answered: those that name the bot, all, or commands alone. Empty: as configured.
     activation: Literal["", "mention", "always", "off"] = ""
+    # The model that people chose; empty: as configured.
+    model: str = ""
+    # The level of thinking that people chose; empty: as configured.
+    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    # The model that answers because the wanted one does not; empty while that one does.
+    away: str = ""
+    # The highest level of thinking that models have not refused, by their names.
+    levels: Mapping[str, ThinkingLevel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,10 @@ class TurnKind(StrEnum):
     CHILD = "child"
 
 
+# Kinds of turns that no person asked for just now.
+BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """One thing that a turn has said in its own conversation: an answer, a message of a tool, or one of the service."""

@@ -21,8 +21,9 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agent.journal import CallResult, Cut, Kept, Step
+from agent.journal import CallResult, Cut, Kept, Outage, Step
 from agent.message import Entry, EntryKind, Message
+from agent.models.base import ThinkingLevel
 from agent.tools.base import Ask, Decision
 from agent.tools.conversation import STAY_SILENT
 from agent.tools.workspace import WorkspaceError
@@ -34,11 +35,12 @@ from bot.completion import run_to_completion
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StaleRun
-from bot.persistence.turns import Said, Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
 from bot.runs.media import outgoing_file
+from bot.runs.outages import Outages
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
@@ -64,6 +66,7 @@ class RunDependencies:
     bus: EventBus
     clock: Clock
     requests: Requests
+    outages: Outages
     # Hold the files that answers may send.
     rooms: Rooms
     # The name of this process in the store.
@@ -108,6 +111,7 @@ class RunJournal:
         shown = self._channel is not None and beat is None
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
         self.typing = typing
+        self._away = turn.settings.away  # see `SessionSettings`
 
     def resume(self, context: Context) -> None:
         """Take up what earlier attempts of the turn left in its context."""
@@ -199,6 +203,28 @@ class RunJournal:
         if request.notice is not None or request.elsewhere:
             await self._outbox.serve_open()
         return end
+
+    @_followed_through
+    async def park_for_model(self, outage: Outage) -> AgentEnd | None:
+        if self.turn.kind in BY_THEMSELVES:
+            return None
+        await self.keep()
+        self.stop_showing()
+        end = await self._given.outages.park(self.turn, outage, to_owner=self._to_owner)
+        self.typing.stop()
+        return end
+
+    @_followed_through
+    async def answers(self, model: str, wanted: str) -> None:
+        away = model if model != wanted else ""
+        if away != self._away:
+            told = not (away and self._away)
+            self._away = away
+            await self._given.outages.answers(self.turn, wanted, away, tell=told)
+
+    @_followed_through
+    async def thinks_less(self, model: str, level: ThinkingLevel) -> None:
+        await self._given.outages.thinks_less(self.turn, model, level)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0) -> bool:

@@ -19,13 +19,13 @@ from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
-from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Typing
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
-from bot.runs.specs import BY_THEMSELVES, Specs
+from bot.runs.specs import Specs
 from bot.store.store import Store
 from bot.store.writer import once_available
 from channels.settings import ReplyTo, Streaming

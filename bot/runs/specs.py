@@ -2,20 +2,22 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.models.base import ModelClient
+from agent.models.base import ThinkingLevel
+from agent.models.fleet import Fleet, Route
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.base import RunContext, Tool, ToolFactory
 from bot.clock import Clock
 from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.prompts import Prompts
 from bot.runs.rooms import Furniture, Rooms
+from channels.message import InboundMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +52,12 @@ class Toolbox:
         return self.permissions.offer(turn, inside.room, found), {tool.name: tool for tool in found}
 
 
-# Kinds of turns that no person asked for just now.
-BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)
-
-
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """What answers a turn: a model client, which has a level of thinking, and the limits of the run."""
+    """What answers a turn: the name of a model, its level of thinking, and the limits of the run."""
 
-    model: ModelClient
+    model: str
+    thinking: ThinkingLevel
     limits: Limits
 
 
@@ -67,9 +66,13 @@ class Specs:
     """Decides what a run is made of, by the kind, channel, chat, session and settings of its turn."""
 
     clock: Clock
+    # All models, and which of their keys rest.
+    fleet: Fleet
     # What answers people and jobs, and what answers beats.
     answerer: Answerer
     beating: Answerer
+    # Returns the model that the configuration names for the place of a message; empty: it names none.
+    models_there: Callable[[InboundMessage], str]
     # The folders in which the tools of sessions work.
     rooms: Rooms
     toolbox: Toolbox
@@ -77,17 +80,26 @@ class Specs:
     # The rules for all calls of tools.
     rules: CallRules
 
-    def answering(self, kind: TurnKind, settings: SessionSettings) -> Answerer:
-        """Return what answers a turn of this kind in a session with these settings.
+    def answering(self, kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> Answerer:
+        """Return what answers a turn of this kind with these messages, in a session with these settings.
 
-        It depends on nothing else, so that the claim of a turn and its run get the same.
+        It depends on nothing else, so that the claim of a turn and its run get the same. The model is that of the
+        session, else of the group, else of the account, else of the agent; the level of thinking is that of the newest
+        message, else of the session, else of the agent.
         """
-        return self.beating if kind is TurnKind.BEAT else self.answerer
+        if kind is TurnKind.BEAT:
+            return self.beating
+        model = settings.model or (self.models_there(messages[0]) if messages else "")
+        thinking = (messages[-1].thinking if messages else "") or settings.thinking
+        if not (model or thinking):
+            return self.answerer
+        known = model if model and self.fleet.knows(model) else self.answerer.model
+        return replace(self.answerer, model=known, thinking=thinking or self.answerer.thinking)
 
-    def answered_by(self, kind: TurnKind, settings: SessionSettings) -> AnsweredBy:
+    def answered_by(self, kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> AnsweredBy:
         """Return the model and thinking of `answering`, as the claim of a turn persists them."""
-        model = self.answering(kind, settings).model
-        return AnsweredBy(model.name, model.thinking)
+        found = self.answering(kind, settings, messages)
+        return AnsweredBy(found.model, found.thinking)
 
     @asynccontextmanager
     async def of(self, turn: Turn, send: Send) -> AsyncIterator[RunSpec]:
@@ -99,10 +111,10 @@ class Specs:
         async with AsyncExitStack() as made:
             inside = await self.rooms.enter(turn.session_key)
             offer, tools = await self.toolbox.open(turn, inside, made, send)
-            answerer = self.answering(turn.kind, turn.settings)
+            answerer = self.answering(turn.kind, turn.settings, turn.messages)
             yield RunSpec(
                 ref=turn.run,
-                model=answerer.model,
+                route=Route(self.fleet, answerer.model, turn.session_key, answerer.thinking, turn.settings.levels),
                 system=await self.prompts.of(turn, inside, offer.specs),
                 limits=answerer.limits,
                 tools=ToolSet(

@@ -28,9 +28,9 @@ from channels.session_key import beats_of, begins_anew, console_key
 # Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
 # changes that the model is told first.
 Compose = Callable[[InboundMessage, int, Changes], Message]
-# Tells which model answers a turn, by the kind of the turn and the settings of its session. Called inside of the
-# transaction of the claim, so it must have no effects and raise nothing.
-Answering = Callable[[TurnKind, SessionSettings], AnsweredBy]
+# Tells which model answers a turn, by the kind of the turn, the settings of its session and its messages. Called inside
+# of the transaction of the claim, so it must have no effects and raise nothing.
+Answering = Callable[[TurnKind, SessionSettings, Sequence[InboundMessage]], AnsweredBy]
 # Tells whether a message begins a new transcript of its session, by the place of the message, when people last used the
 # session, and when the message was accepted (both in milliseconds).
 Stale = Callable[[Place, int, int], bool]
@@ -172,7 +172,7 @@ class Claims(Subject):
             db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
         if epoch == 1 or outcome is not None:
             words = _typed(messages) if epoch == 1 and session_key == console_key() else ""
-            by, is_beat = answering(turn_kind, set_here), turn_kind is TurnKind.BEAT
+            by, is_beat = answering(turn_kind, set_here, messages), turn_kind is TurnKind.BEAT
             began = AgentStart(run=run, at=now, model=by.model, thinking=by.thinking, message=words, is_beat=is_beat)
             rows.persist_events(db, (began,))
         if not asked:

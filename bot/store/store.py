@@ -15,6 +15,7 @@ from bot.store.commands import Commands
 from bot.store.database import Database, is_damage, take_mark
 from bot.store.history import History
 from bot.store.inbox import Inbox
+from bot.store.outages import Outages
 from bot.store.outbox import Deliveries
 from bot.store.people import People
 from bot.store.prune import prune
@@ -57,6 +58,7 @@ class Store:
         self.people = People(self.database, self.writer, clock)
         self.turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals = Approvals(self.database, self.writer, clock)
+        self.outages = Outages(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)
         self.stops = Stops(self.database, self.writer, clock)

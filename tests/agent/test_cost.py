@@ -22,6 +22,7 @@ from agent.loop import Loop
 from agent.message import Entry, EntryKind, Message, Text, ToolCall, ToolResult, Usage
 from agent.models import anthropic, openai_chat
 from agent.models.base import ModelApi
+from agent.models.fleet import Fleet, Rest, Route
 from agent.models.sdk import SdkClient
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.output import Overflow
@@ -80,6 +81,9 @@ class Forgetful:
     async def update(self, event: MessageUpdate) -> None:
         """Nobody is told."""
 
+    async def rest(self, rest: Rest) -> None:
+        """No key rests here."""
+
     async def step(self, step: Step) -> Kept:
         end = AgentEnd(run=RUN, at=1, outcome=Outcome.COMPLETED, model="m", usage=step.usage, duration=0)
         return Kept((), end)
@@ -112,7 +116,7 @@ async def counted(
     tools, workspace = tools_for(Workspace(folder)), Workspace(folder)
     run = RunSpec(
         ref=RUN,
-        model=client,
+        route=Route(Fleet(lambda name: [client], (), lambda: 1, Forgetful().rest), client.name, "session"),
         system="s",
         limits=Limits(),
         tools=ToolSet(by_name={tool.name: tool for tool in tools}, specs=specs(tools), refused={}, as_guest=()),
@@ -125,7 +129,7 @@ async def counted(
         background=False,
         may_be_empty=False,
     )
-    loop = Loop(run, Context(transcript(turns)), cast(Journal, Forgetful()), lambda: client)
+    loop = Loop(run, Context(transcript(turns)), cast(Journal, Forgetful()))
     found: Calls = Counter()
 
     def count(frame: FrameType, event: str, arg: Any) -> None:

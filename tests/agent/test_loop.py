@@ -413,8 +413,8 @@ async def test_usage_counts_every_answer_of_the_turn(tmp_path: Path) -> None:
         hark.model.add(Fail(529))
         hark.model.add("Done.")
         await hark.write("do it")
-        await hark.time.until_pause(4)
-        hark.time.advance(4)
+        await hark.time.until_pause(2)
+        hark.time.advance(2)
         await hark.until(lambda: hark.ends("agent:main:telegram:direct:1"))
         (end,) = hark.ends("agent:main:telegram:direct:1")
     assert end.usage == USAGE + USAGE + USAGE

@@ -14,11 +14,11 @@ from tests.service import Hark, running
 from tests.standins.script import Break, Fail
 
 KEY = "sk-verysecret1"
-CAUSE = "test/scripted: HTTP 401 authentication_error: <key> is wrong"
+CAUSE = "test/scripted: HTTP 404 not_found_error: <key> is wrong"
 
 
 def refuse(hark: Hark) -> None:
-    hark.model.add(Fail(401, "authentication_error", f"{KEY} is wrong"))
+    hark.model.add(Fail(404, "not_found_error", f"{KEY} is wrong"))
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +37,9 @@ async def test_the_cause_is_one_warning(tmp_path: Path) -> None:
         "log_level": "warning",
         "provider": "test",
         "model": "scripted",
-        "kind": "auth",
-        "status": 401,
-        "said": "HTTP 401 authentication_error: <key> is wrong",
+        "kind": "model_not_found",
+        "status": 404,
+        "said": "HTTP 404 not_found_error: <key> is wrong",
     }
 
 
@@ -54,7 +54,7 @@ async def test_what_is_tried_again_is_no_warning_and_in_the_log(tmp_path: Path) 
 async def test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         refuse(hark)
-        assert (await hark.say("hello")).texts == [f"{wording.failure('auth')}\n\n{CAUSE}"]
+        assert (await hark.say("hello")).texts == [f"{wording.failure('model_not_found')}\n\n{CAUSE}"]
         for _ in range(2):
             refuse(hark)
             await hark.write("hello", sender="2")
@@ -74,7 +74,7 @@ async def test_in_a_program_s_answer_the_cause_is_no_text(tmp_path: Path) -> Non
         message = hark.message("hello", origin=Origin(place=place, sender="http"))
         await hark.accept(message)
         await hark.until(lambda: [event for event in hark.events if isinstance(event, AgentEnd)])
-        assert hark.stored.deliveries("said") == [(wording.failure("auth"),)]
+        assert hark.stored.deliveries("said") == [(wording.failure("model_not_found"),)]
 
 
 async def test_status_tells_owners_of_the_last_failure(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ async def test_retries_are_said_in_plain_words_and_once(tmp_path: Path) -> None:
             hark.time.advance(seconds)
         await hark.until_texts(1)
     assert [(event.kind, event.detail) for event in hark.events if isinstance(event, Notice)] == [
-        ("retry", "The provider is busy; trying again in 4 s."),
-        ("retry", ""),
-        ("retry", ""),
+        ("wait", "The provider is busy; trying again in 4 s."),
+        ("wait", ""),
+        ("wait", ""),
         ("retry", "The connection to the model broke; trying again."),
     ]
 

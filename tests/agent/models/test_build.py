@@ -12,9 +12,9 @@ from tests.agent.models.makers import spec
 
 @pytest.mark.parametrize("api", ["anthropic", "openai-chat", "offline"])
 async def test_a_client_has_what_the_specification_says(api: ModelApi) -> None:
-    client = build(spec(api, context_window=1000, max_output=100, thinking="low", api_keys=("secret-key",)))
+    client = build(spec(api, context_window=1000, max_output=100, thinks=True, api_keys=("secret-key",)))
     assert (client.name, client.context_window, client.max_output) == ("house/some-model", 1000, 100)
-    assert client.thinking == "low"
+    assert client.thinks
     await client.close()
 
 

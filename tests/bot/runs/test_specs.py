@@ -1,22 +1,16 @@
 """What a run is made of is decided for each turn, and its model for each step."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agent.events import AgentStart, ToolExecutionEnd
-from agent.runner import Runner
 from agent.tools.base import RunContext
 from agent.tools.files import MARK
 from bot import wording
 from bot.people.access import OWNER, PERSON
 from bot.persistence.inbox import AcceptedMessage
-from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import Turn, TurnKind
-from bot.runs import runner
 from bot.runs.runner import Presentation
-from bot.runs.specs import Answerer, Specs
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import http_key
 from tests.asking import AskingTool, SendingTool, Workbench
@@ -29,57 +23,6 @@ from tests.watch import lanes_idle
 
 class OtherModel(ScriptedModel):
     name = "test/other"
-
-
-async def test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Model and level of thinking: what the start of the run says is what answers."""
-    other = OtherModel()
-    other.default, other.thinking = "from the other", "high"
-    made = Specs.answering
-
-    def by_settings(specs: Specs, kind: TurnKind, settings: SessionSettings) -> Answerer:
-        found = made(specs, kind, settings)
-        return Answerer(other, found.limits) if settings.verbose == "on" else found
-
-    monkeypatch.setattr(Specs, "answering", by_settings)
-    async with running(tmp_path) as hark:
-        hark.model.default = "from the first"
-        first = await hark.say("hello")
-        await hark.write("/verbose on")
-        await hark.until_texts(2)
-        second = await hark.say("hello")
-    assert (first.texts, second.texts) == (["from the first"], ["from the other"])
-    starts = [reply.of(AgentStart) for reply in (first, second)]
-    assert [[(one.model, one.thinking) for one in found] for found in starts] == [
-        [("test/scripted", "off")],
-        [("test/other", "high")],
-    ]
-    assert [reply.end.model for reply in (first, second)] == ["test/scripted", "test/other"]
-    assert [request.thinking for request in other.requests] == ["high"]
-
-
-async def test_the_model_may_change_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = OtherModel()
-    other.add("from the other")
-    made: list[Runner] = []
-
-    def make(*arguments: Any) -> Runner:
-        made.append(Runner(*arguments))
-        return made[-1]
-
-    async def change(label: str) -> str:
-        made[0].model = other
-        return "changed"
-
-    monkeypatch.setattr(runner, "Runner", make)
-    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", change, watch)]) as hark:
-        hark.model.add(Call("act", {}))
-        reply = await hark.say("hello")
-    assert (reply.texts, reply.end.model) == (["from the other"], "test/other")
-    assert [event.text for event in reply.of(ToolExecutionEnd)] == ["changed"]
-    assert len(hark.model.requests) == len(other.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def whole(run: RunRef, *parts: Part, step: int = 1, usage: Usage = _NO_USAGE) ->
     return Step(message=message, ended=ended, usage=usage, context_start=1, outcome=Outcome.COMPLETED)
 
 
-def answering(kind: TurnKind, settings: SessionSettings) -> AnsweredBy:
+def answering(kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> AnsweredBy:
     """Which model answers every turn."""
     return ANSWERED_BY
 

@@ -1,0 +1,17 @@
+"""Values of the store about outages of models."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A turn that is parked until a model works again."""
+
+    turn_id: str
+    session_key: str
+    # The model that it waits for, "provider/model".
+    model: str
+    # When its message was accepted, in milliseconds.
+    since: int
+    # The channel that is told when the turn is given up.
+    channel: str

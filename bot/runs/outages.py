@@ -1,0 +1,167 @@
+"""Outages of models: parks the turns that no model answers, tells their people, and lets them go on by themselves.
+
+While turns are parked, or a model is down for which another one stands in, its keys are probed with one short call each
+time. When a probe succeeds all turns that wait for the model are queued again, in the order in which people wrote.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from agent.errors import ErrorKind
+from agent.events import PARKED, AgentEnd, Notice
+from agent.journal import Outage
+from agent.models.base import ThinkingLevel
+from agent.models.fleet import Fleet
+from bot import wording
+from bot.clock import Clock
+from bot.outbox import Outbox
+from bot.people.access import LOCAL
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.store.store import Store
+from channels.message import ChatKind
+from channels.outgoing import Planned
+from channels.sources import of_turn, sentence
+
+log = structlog.get_logger()
+
+# Seconds between probes: while turns wait, otherwise, and for failures that only an owner can mend.
+PARKED_EVERY, OTHERWISE_EVERY, MENDED_EVERY = 20.0, 300.0, 300.0
+_FOR_OWNERS = (ErrorKind.AUTH, ErrorKind.BILLING)
+_HOUR = 3_600_000
+
+
+class Outages:
+    """Parks turns and probes models.
+
+    wake: starts what waits in a session. max_age: milliseconds after
+    which a turn that waits is given up.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, outbox: Outbox, fleet: Fleet, wake: Callable[[str], None], max_age: int
+    ) -> None:
+        self._store, self._clock, self._outbox, self._fleet = store, clock, outbox, fleet
+        self._wake, self._max_age = wake, max_age
+        self._probed: dict[tuple[str, str], float] = {}  # when a model was probed last with a key, in seconds
+
+    async def load(self) -> None:
+        """Take over the rests of keys from the store. Raises StoreUnavailable."""
+        self._fleet.load(await self._store.outages.rests())
+        self._fleet.missed = {turn.model for turn in await self._store.outages.missing()}
+
+    async def park(self, turn: Turn, outage: Outage, *, to_owner: bool) -> AgentEnd:
+        """Park a turn until a model works again, and tell its people unless they know.
+
+        to_owner: only owners read the conversation of the turn. Raises StaleRun or StoreUnavailable.
+        """
+        now = self._clock.now()
+        wait = max(outage.until - now, int(PARKED_EVERY * 1000)) / 1000
+        cause = outage.cause if to_owner else ""
+        said = wording.outage(outage.kind, wait, cause, to_owner=to_owner or turn.place.kind in LOCAL)
+        notice = None
+        if outage.kind in _FOR_OWNERS and not to_owner:
+            source = sentence("outage", outage.kind, now // _HOUR)
+            notice = self._outbox.to_owner(source, wording.failed_elsewhere(turn.place, outage.kind, outage.cause))
+        blocks = self._blocks(turn, "outage", said)
+        told = Notice(run=turn.run, at=now, step=turn.step, number=0, kind=PARKED, detail=said)
+        with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
+            deliveries, end = await self._store.outages.park(turn.run, outage.wanted, where, blocks, notice, told)
+            self._outbox.send(deliveries)
+        for client in self._fleet.all_of(outage.wanted):  # they have just been asked
+            self._probed[client.name, client.key] = self._clock.monotonic()
+        self._fleet.missed.add(outage.wanted)
+        self._fleet.rested.set()
+        if notice is not None:
+            await self._outbox.serve_open()
+        return end
+
+    async def answers(self, turn: Turn, wanted: str, away: str, *, tell: bool) -> None:
+        """Remember that a model answers in place of the wanted one (away), or that this one does again (empty)."""
+        said = wording.answers_instead(wanted, away) if away else wording.answers_again(wanted)
+        blocks = self._blocks(turn, f"model:{turn.run.attempt}:{away}", said) if tell else ()
+        with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
+            self._outbox.send(await self._store.outages.answers(turn.run, away, where, blocks))
+
+    async def thinks_less(self, turn: Turn, model: str, level: ThinkingLevel) -> None:
+        """Remember the highest level of thinking that a model has not refused in a session, and tell its people."""
+        blocks = self._blocks(turn, f"thinking:{model}:{level}", wording.thinks_less(model, level))
+        with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
+            self._outbox.send(await self._store.outages.thinks_less(turn.run, model, level, where, blocks))
+
+    async def serve(self) -> None:
+        """Probe what does not work, until cancelled."""
+        while True:
+            pause = OTHERWISE_EVERY
+            try:
+                if await self._look():
+                    pause = PARKED_EVERY
+            except StoreUnavailable:
+                pause = PARKED_EVERY
+            except Exception:
+                log.exception("the look for models that work again has failed")
+            await self._pause(pause)
+
+    async def _look(self) -> bool:
+        """Give up what waits for too long, probe, and queue what can go on; returns whether to look again soon."""
+        waiting = await self._store.outages.missing()
+        oldest = self._clock.now() - self._max_age
+        for turn in [turn for turn in waiting if turn.since < oldest]:
+            said = wording.GIVEN_UP
+            blocks = self._outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel)
+            self._outbox.send(await self._store.outages.give_up(turn.turn_id, blocks, said))
+            self._wake(turn.session_key)
+        self._fleet.missed = {turn.model for turn in waiting if turn.since >= oldest}
+        for wanted in [*self._fleet.missed]:
+            if await self._works(wanted):
+                self._fleet.missed.discard(wanted)
+                log.info("a model works again", model=wanted)
+                for session_key in await self._store.outages.resume((wanted,)):
+                    self._wake(session_key)
+        for name in self._fleet.down:
+            await self._probe(name, OTHERWISE_EVERY)
+        return bool(self._fleet.missed or self._fleet.rests)
+
+    async def _works(self, wanted: str) -> bool:
+        """Return whether a model, or one that stands in for it, works; it is probed where that is due."""
+        try:
+            self._fleet.clients(wanted)
+        except LookupError:  # it is not configured any more, so the session gets another one
+            return True
+        names = [name for name, _ in self._fleet.chain(wanted)]
+        for name in names:
+            if not self._fleet.is_down(name) or await self._probe(name, PARKED_EVERY):
+                return True
+        return False
+
+    async def _probe(self, name: str, every: float) -> bool:
+        """Probe the keys of a model that does not work, each once in so many seconds; returns whether one works."""
+        for client in self._fleet.clients(name):
+            rest, now = self._fleet.rest_of(client), self._clock.monotonic()
+            if rest is not None and rest.asked > self._clock.now():
+                continue
+            pause = MENDED_EVERY if rest is not None and rest.kind in _FOR_OWNERS else every
+            if now - self._probed.setdefault((client.name, client.key), now) >= pause:
+                self._probed[client.name, client.key] = now
+                if await self._fleet.probe(client):
+                    return True
+        return False
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until a key begins to rest or a turn is parked."""
+        changed = asyncio.ensure_future(self._fleet.rested.wait())
+        passed = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait((changed, passed), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+            passed.cancel()
+        self._fleet.rested.clear()
+
+    def _blocks(self, turn: Turn, name: str, text: str) -> Sequence[Planned]:
+        """Return what people are told; programs read it in the events, and beats and jobs tell nothing."""
+        if turn.kind in BY_THEMSELVES or turn.place.kind is ChatKind.API:
+            return ()
+        return self._outbox.notice(of_turn(turn.turn_id, name), text, turn.place.channel)
