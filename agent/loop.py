@@ -111,9 +111,12 @@ class Loop:
         )
         after = self._context.cut_text()
         self._journal.begin(step, after)
+        light = replace(request, messages=self._context.messages()) if self._context.has_images else request
+        answered = spec.sent(light, model, self._context.start, self._context.tokens)
         answer = await self._stream(model, request, step, Bridge(after))
         if spec.route.failed or spec.route.fleet.rests:
             await spec.route.works()
+        answered(answer.usage)
         self.usage += answer.usage
         message = replace(self._checked(answer, allow_calls, after), model=model.name)
         note = None

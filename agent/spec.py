@@ -7,6 +7,7 @@ from typing import Any
 from agent.events import RunRef
 from agent.images import Images
 from agent.message import ToolSpec, Usage
+from agent.models.base import ModelClient, ModelRequest
 from agent.models.fleet import Route
 from agent.tools.base import Decision, Hook, Tool
 from agent.tools.output import Overflow
@@ -82,6 +83,9 @@ class RunSpec:
     now: Callable[[], int]
     # Waits for a number of seconds.
     sleep: Callable[[float], Awaitable[None]]
+    # Called with each request before it is sent (images as paths), its model, the seq of the first line of the
+    # transcript in it, and the estimated tokens of its messages; returns what takes the usage of the answer.
+    sent: Callable[[ModelRequest, ModelClient, int, int], Callable[[Usage], None]]
     # Whether a beat or a job started the run instead of a person.
     background: bool
     # Whether an empty answer is accepted.

@@ -14,15 +14,23 @@ from pathlib import Path
 
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 
+AGENTS = "AGENTS.md"
+CLAUDE = "CLAUDE.md"  # stands in for AGENTS.md where that is missing or says nothing
+HEARTBEAT = "HEARTBEAT.md"  # read for each beat, and not part of the prompt
+BOOTSTRAP = "BOOTSTRAP.md"  # the script of the first meeting, which only a person makes
+
 # In the order of the prompt.
-NAMES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md", "HEARTBEAT.md")
+ORDER = (AGENTS, "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md", "MEMORY.md")
+# All files that are made when they are missing.
+NAMES = (*ORDER, HEARTBEAT)
+# All files whose words can come into a prompt, which commands may not change: also those that a person alone makes.
+KEPT = (*NAMES, CLAUDE, BOOTSTRAP)
 # Files that every prompt has from the workspace, and files that each room has of its own.
-SHARED = ("AGENTS.md", "SOUL.md", "IDENTITY.md")
+SHARED = (AGENTS, "SOUL.md", "IDENTITY.md")
 OWN = ("USER.md", "MEMORY.md")
 
-HEARTBEAT = "HEARTBEAT.md"  # read for each beat, and not part of the prompt
-PER_FILE_CHARACTERS = 12_000
-TOTAL_CHARACTERS = 40_000
+PER_FILE_CHARACTERS = 20_000
+TOTAL_CHARACTERS = 150_000
 
 _MAX_BYTES = 2 * 1024 * 1024
 _HEAD, _TAIL = 0.7, 0.2  # fractions of the budget of a file that is cut; the rest is for the line between them
@@ -36,6 +44,8 @@ class WorkspaceFile:
     name: str
     # The whole file, or its head and tail with a line between them.
     text: str
+    # Whether it could be read; if not, the text says why.
+    is_read: bool = True
 
 
 def create(root: Path) -> None:
@@ -62,27 +72,26 @@ def load(root: Path, room: Workspace | None = None) -> tuple[WorkspaceFile, ...]
     root: the workspace. room: of a conversation in which others than owners write; its prompt has only the shared files
     of the workspace and the files of the room. Missing files, files with nothing but headings and comments, and
     HEARTBEAT.md are left out. What exceeds the budget is cut, the later files first.
+
+    AGENTS.md is read in each folder from the workspace down to the one above the room, but not in the room itself,
+    where anybody who writes in the conversation can have it changed.
     """
     workspace = Workspace(root)
     left, loaded = TOTAL_CHARACTERS, []
-    for name in NAMES if room is None else (*SHARED, *OWN):
-        if name == HEARTBEAT:
-            continue
+    for name in ORDER if room is None else (*SHARED, *OWN):
         is_there = room is None or name in OWN  # whether the tools of the conversation can read the file
-        try:
-            text = _read(room if room and is_there else workspace, name)
-        except NotThere:
-            continue
-        except WorkspaceError as error:
-            loaded.append(WorkspaceFile(name, f"[Not loaded. {error}]"))
-            continue
-        if is_empty(text):
-            continue
-        limit = min(PER_FILE_CHARACTERS, left)
-        left -= min(len(text), limit)
-        whole = f"; the whole is in {name}" if is_there else ""
-        loaded.append(WorkspaceFile(name, text if len(text) <= limit else _cut(text, limit, whole)))
+        home = room if room and is_there else workspace
+        for file in _instructions(workspace, room) if name == AGENTS else _found(home, name):
+            limit = min(PER_FILE_CHARACTERS, left)
+            left -= min(len(file.text), limit)
+            loaded.append(_within(file, limit, f"; the whole is in {file.name}" if is_there else ""))
     return tuple(loaded)
+
+
+def load_script(root: Path) -> WorkspaceFile | None:
+    """Return the script of the first meeting, cut to the budget of a file; None if the workspace has none."""
+    found = _found(Workspace(root), BOOTSTRAP)
+    return _within(found[0], PER_FILE_CHARACTERS, f"; the whole is in {BOOTSTRAP}") if found else None
 
 
 def read(root: Path, name: str) -> str | None:
@@ -104,8 +113,36 @@ def is_empty(text: str) -> bool:
 def _fill(workspace: Workspace, names: tuple[str, ...]) -> None:
     templates = resources.files("agent.prompt") / "workspace"
     for name in names:
-        if not os.path.lexists(workspace.root / name):
+        instead = name == AGENTS and _found(workspace, CLAUDE)
+        if not instead and not os.path.lexists(workspace.root / name):
             workspace.write_now(name, (templates / name).read_bytes(), "create")
+
+
+def _instructions(workspace: Workspace, room: Workspace | None) -> tuple[WorkspaceFile, ...]:
+    """Return AGENTS.md, or CLAUDE.md where that says nothing, of each folder from the workspace to above a room."""
+    above = room.root.relative_to(workspace.root).parts[:-1] if room else ()
+    loaded: list[WorkspaceFile] = []
+    for depth in range(len(above) + 1):
+        folder = "".join(f"{part}/" for part in above[:depth])
+        loaded += _found(workspace, f"{folder}{AGENTS}") or _found(workspace, f"{folder}{CLAUDE}")
+    return tuple(loaded)
+
+
+def _found(workspace: Workspace, name: str) -> tuple[WorkspaceFile, ...]:
+    """Return a file whole, or with the reason why it cannot be read; nothing if it is missing or says nothing."""
+    try:
+        text = _read(workspace, name)
+    except NotThere:
+        return ()
+    except WorkspaceError as error:
+        return (WorkspaceFile(name, f"[Not loaded. {error}]", is_read=False),)
+    return () if is_empty(text) else (WorkspaceFile(name, text),)
+
+
+def _within(file: WorkspaceFile, limit: int, whole: str) -> WorkspaceFile:
+    """Return a file with at most `limit` characters of its text. whole: where all of it can be read, or empty."""
+    is_whole = len(file.text) <= limit or not file.is_read
+    return file if is_whole else WorkspaceFile(file.name, _cut(file.text, limit, whole))
 
 
 def _read(workspace: Workspace, name: str) -> str:

@@ -21,6 +21,9 @@ A direct message of one person is the moment and the words. What else there is t
     <forwarded from="Eve">
     the words passed on
     </forwarded>
+    <context>
+    what a program said besides, as `extra_context`
+    </context>
     (attached: image "plan.png", 20,480 bytes)
     and this?
 
@@ -55,7 +58,7 @@ _HIDDEN = re.compile(
 _BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 # Where a text looks like what the service writes.
 _OURS = re.compile(
-    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|event|overheard|file)\b)"
+    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|event|overheard|context|file)\b)"
     r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )"
     r"|\((?=attached:|there were \d|(?:a message of|an event of|you wrote here at) \[))",
     re.IGNORECASE,
@@ -99,6 +102,8 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
             yield from fenced("replied-to", shortened(replied.text, QUOTE_LIMIT), _by(replied))
         if (forwarded := message.forwarded) is not None:
             yield from fenced("forwarded", shortened(forwarded.text, FORWARD_LIMIT), _by(forwarded))
+        if message.extra_context:
+            yield from fenced("context", message.extra_context)
         yield from map(_attached, message.attachments[:FILES_NAMED])
         if (more := len(message.attachments) - FILES_NAMED) > 0:
             yield f"(attached: {more} more)"

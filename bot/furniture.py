@@ -19,7 +19,7 @@ from agent.tools.process_tool import ProcessTool
 from agent.tools.registry import tools_for
 from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace
-from agent.workspace_files import NAMES as WORKSPACE_FILES
+from agent.workspace_files import KEPT as WORKSPACE_FILES
 from bot.approvals.requests import Requests
 from bot.config.model import Config
 from bot.config.secrets import secrets

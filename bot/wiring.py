@@ -11,6 +11,7 @@ from agent import models
 from agent.errors import ErrorKind
 from agent.models.base import ModelClient, ModelSpec
 from agent.models.fleet import Fallback, Fleet
+from agent.prompt.requests import Requests as LastRequests
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.spec import CallRules, Limits
@@ -47,7 +48,7 @@ from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.runs import settings_commands, stop_commands, tools_command
+from bot.runs import context_command, settings_commands, stop_commands, tools_command
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -181,14 +182,9 @@ def _assemble(
     choosing = ModelCommands(store=store, fleet=fleet, specs=specs, offered=_offered(config, names[0]))
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
-    listed = (
-        status.command(),
-        *stops.build(),
-        *settings_commands.build(store),
-        *choosing.build(),
-        *people_commands.build(pairing),
-    )
-    listed += (tools_command.build(specs.toolbox, rooms), *approvals.build(), *given.commands)
+    listed = (status.command(), *stops.build(), *settings_commands.build(store), *people_commands.build(pairing))
+    listed += (*choosing.build(), tools_command.build(specs.toolbox, rooms))
+    listed += (context_command.build(specs, store, clock.stamp), *approvals.build(), *given.commands)
     registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     pipeline = _pipeline(config, conversations, commands, requests, pairing)
@@ -320,6 +316,7 @@ def _specs(
         rooms=rooms,
         toolbox=toolbox,
         prompts=prompts,
+        requests=LastRequests(given.clock.now),
         rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
     )
 

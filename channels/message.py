@@ -140,6 +140,8 @@ class InboundMessage:
     replied: Quoted | None = None
     replied_by: Origin | None = None
     forwarded: Quoted | None = None
+    # What a program tells the model beside its message, for this message alone.
+    extra_context: str = ""
     # Whether it mentions the bot.
     mentioned: bool = False
     # Whether it mentions somebody else.

@@ -1,37 +1,85 @@
 """Builds the system prompt, once per transcript: the same bytes for the same values (promise 7 of the design).
 
 Its words are in the `.md` files of this folder. Nothing that changes goes in: messages have the time, and edits of the
-workspace show in the next transcript.
+workspace show in the next transcript. The sections are in a fixed order, from what holds everywhere to what holds only
+in this conversation: identity and channel, files of the workspace, tools, safety, messaging, what the operator added,
+and until it has taken place the script of the first meeting. Providers cache the prompt up to its end.
 """
 
 import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
 from agent.message import ToolSpec
 from agent.workspace_files import WorkspaceFile
 
+_BETWEEN = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a system prompt."""
+
+    # The name of the file that it shows, or in a word or two what it is about.
+    name: str
+    text: str
+    # Whether it shows a file of the workspace.
+    is_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A system prompt. Transcripts store it as JSON, so its fields are only ever added, with defaults."""
+
+    sections: tuple[Section, ...]
+    # Whether it has the script of the first meeting.
+    first_meeting: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole prompt as it is sent."""
+        return _BETWEEN.join([section.text for section in self.sections]) + "\n"
+
 
 def build(
     *,
     name: str,
     tools: tuple[ToolSpec, ...],
-    channel: str = "",
+    place: str = "in a chat",
+    rules: str = "",
+    added: str = "",
     files: tuple[WorkspaceFile, ...] = (),
     in_room: bool = False,
-) -> str:
+    script: WorkspaceFile | None = None,
+) -> Prompt:
     """Return the whole prompt.
 
-    name: of the bot. channel: rules of the channel as Markdown without a heading, or empty. in_room: whether the
-    conversation has a room instead of the whole workspace.
+    name: of the bot. place: where the conversation is, behind "This conversation is". rules: what holds for messages
+    there, and added: what the operator says for this conversation, both as Markdown without a heading, or empty.
+    in_room: whether the conversation has a room instead of the whole workspace. script: of the first meeting.
     """
-    parts = [Template(_words("system.md")).substitute(name=name, tools=_tools(tools))]
-    if channel.strip():
-        parts.append(f"## This conversation\n{channel.strip()}")
-    if files:
-        parts.append(_words("room.md" if in_room else "workspace.md"))
-        parts += [f'<file name="{file.name}">\n{file.text}\n</file>' for file in files]
-    return "\n\n".join(parts) + "\n"
+
+    def sections() -> Iterator[Section]:
+        yield Section("identity", Template(_words("identity.md")).substitute(name=name, place=place))
+        if files:
+            yield Section("about files", _words("room.md" if in_room else "workspace.md"))
+            yield from map(_shown, files)
+        yield Section("tools", f"## Tools\n{_tools(tools)}")
+        yield Section("safety", _words("safety.md"))
+        yield Section("messaging", "\n\n".join(filter(None, (_words("messaging.md"), rules.strip()))))
+        if added.strip():
+            yield Section("operator", f"## From your operator, for this conversation\n{added.strip()}")
+        if script is not None:
+            yield Section("about the first meeting", _words("first_meeting.md"))
+            yield _shown(script)
+
+    return Prompt(tuple(sections()), script is not None)
+
+
+def _shown(file: WorkspaceFile) -> Section:
+    return Section(file.name, f'<file name="{file.name}">\n{file.text}\n</file>', is_file=True)
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> str:

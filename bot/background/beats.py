@@ -15,7 +15,7 @@ from agent.errors import ToolError
 from agent.message import Usage
 from agent.tools.workspace import WorkspaceError
 from agent.workspace_files import HEARTBEAT as FILE
-from agent.workspace_files import PER_FILE_CHARACTERS, read
+from agent.workspace_files import read
 from bot import wording
 from bot.background.firing import Starter, firings_of
 from bot.clock import Clock
@@ -50,8 +50,8 @@ RETRY = 15.0
 _WEEK = 7 * 24 * 3600 * 1000
 # Milliseconds behind the beginning of a day that lie in the next one, however long it is.
 _DAY_AND_HALF = 36 * 3600 * 1000
-# Tasks of one beat, the others come with the next; and characters of what one of them says.
-_MOST_TASKS, _TASK_LIMIT = 20, 1000
+# Tasks of one beat, the others come with the next; characters of what one of them says, and of the notes.
+_MOST_TASKS, _TASK_LIMIT, _NOTES_LIMIT = 20, 1000, 12_000
 # The default of `every`, whose phase is kept while that is 0.
 _HALF_AN_HOUR = 1_800_000
 
@@ -230,7 +230,7 @@ class Beats:
             skipped = Skip("budget", wording.beats_rest(skipped.words, tomorrow))
         tasks = due_tasks(listed, kept.tasks, now)[:_MOST_TASKS] if listed else ()
         tasks = tuple(replace(task, prompt=shortened(task.prompt, _TASK_LIMIT)) for task in tasks)
-        notes = shortened(listed.notes, PER_FILE_CHARACTERS) if listed else ""
+        notes = shortened(listed.notes, _NOTES_LIMIT) if listed else ""
         late = self.clock.stamp(due_at) if cause == "late" else None
         return Beat(
             facts=facts,

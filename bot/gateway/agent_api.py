@@ -38,18 +38,25 @@ class AgentApi:
         self._clock = clock
 
     async def submit(
-        self, text: str, session_key: str, place: Place, sender: str, idempotency_key: str | None = None
+        self,
+        text: str,
+        session_key: str,
+        place: Place,
+        sender: str,
+        idempotency_key: str | None = None,
+        extra_context: str = "",
     ) -> TurnView | None:
         """Store a message and return its turn as it is then.
 
         The same idempotency key and body give the same turn; None when the key came with another body before.
-        place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`.
+        place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`. extra_context: what
+        the model is told beside the message; it stands in the message, because the system prompt stays as it is.
         Raises StoreUnavailable when nothing was stored.
         """
         turn_id = self._clock.new_id()
-        body = json.dumps([text, session_key], ensure_ascii=False)
+        body = json.dumps([text, session_key, *filter(None, [extra_context])], ensure_ascii=False)
         digest = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-        message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}")
+        message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}", extra_context)
         answer = await self._pipeline.accept_one(
             AcceptedMessage(message=message, session_key=session_key, turn_id=turn_id, digest=digest)
         )
@@ -114,11 +121,12 @@ class AgentApi:
         message = self._message(text, place, sender, f"h:steer:{self._clock.new_id()}")
         return await self._store.inbox.steer(turn_id, message, only_own=sender == PERSON)
 
-    def _message(self, text: str, place: Place, sender: str, event_key: str) -> InboundMessage:
+    def _message(self, text: str, place: Place, sender: str, event_key: str, extra_context: str = "") -> InboundMessage:
         return InboundMessage(
             origin=Origin(place=place, sender=sender),
             event_key=event_key,
             kind=InboundKind.API,
             text=text,
             sent_at=self._clock.now(),
+            extra_context=extra_context,
         )

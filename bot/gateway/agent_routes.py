@@ -28,7 +28,7 @@ BODY_LIMIT = 1_000_000
 DEFAULT_NAME = "default"
 DEFAULT_WAIT = 30.0
 LONGEST_WAIT = 3600.0
-_LATER = ("attachments", "model", "thinking", "timeout_seconds", "deliver_to", "extra_context")
+_LATER = ("attachments", "model", "thinking", "timeout_seconds", "deliver_to")
 _KEY = re.compile(r"[!-~]{1,200}")
 _STATUS = {
     TurnState.QUEUED: "queued",
@@ -53,9 +53,10 @@ class SteerBody(Body):
 
 
 class SubmitBody(SteerBody):
-    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice."""
+    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice. extra_context: see AgentApi."""
 
     session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    extra_context: str = ""
 
 
 B = TypeVar("B", bound=Body)
@@ -78,7 +79,8 @@ class AgentRoutes:
         place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         if caller(request) is Caller.SOCKET and session_key == console_key():
             place = CONSOLE
-        view = await self._api.submit(body.message, session_key, place, _sender(request), idempotency_key)
+        sender, extra = _sender(request), body.extra_context
+        view = await self._api.submit(body.message, session_key, place, sender, idempotency_key, extra)
         if view is None:
             found = "This Idempotency-Key came with another request before."
             raise HttpProblem(409, "idempotency_conflict", found, "Use a new key for a new message.")

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from agent.events import RunRef
 from agent.message import Entry, Usage
+from agent.prompt.build import Prompt
 from agent.tools.base import Decision
 from bot.persistence.settings import SessionSettings
 from channels.message import InboundMessage, Place
@@ -72,7 +73,7 @@ class Turn:
     # text that came before the next answer.
     entries: tuple[Entry, ...]
     # The system prompt of the transcript and its fingerprint; None before the first turn of the transcript.
-    prompt: str | None
+    prompt: Prompt | None
     fingerprint: str | None
     # Another message of the session is ready.
     more: bool

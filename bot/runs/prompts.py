@@ -1,4 +1,8 @@
-"""The system prompt of a transcript: made for its first turn, and made anew when the configuration or room changes."""
+"""The system prompt of a transcript: made for its first turn, and made anew when the configuration or room changes.
+
+It is made anew, too, once the first meeting has taken place whose script it has (`BOOTSTRAP.md`). That is a fact of the
+store, written with the end of the turn, so that no crash loses or repeats the meeting.
+"""
 
 import asyncio
 import hashlib
@@ -8,8 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from agent.message import ToolSpec
+from agent.prompt.build import Prompt
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
+from agent.workspace_files import load_script
 from bot.people.accounts import Accounts
 from bot.people.conversations import group_of
 from bot.people.people import People
@@ -22,6 +28,8 @@ from channels.settings import AccountSection
 
 # What the model is told about conversations over HTTP, which have no account.
 _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
+# Where a conversation is, in words, besides the platforms.
+_WHERE = {"console": "in a terminal", "http": "with a program"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,7 @@ class Prompts:
     # Whether the prompt of beats leaves the files of the workspace out.
     light_beats: bool
 
-    async def of(self, turn: Turn, inside: Furniture, specs: tuple[ToolSpec, ...]) -> str:
+    async def of(self, turn: Turn, inside: Furniture, specs: tuple[ToolSpec, ...]) -> Prompt:
         """Return the prompt of a turn.
 
         inside: the furniture of the room of its session. specs: the tools that the turn is offered. The prompt is made
@@ -46,22 +54,37 @@ class Prompts:
         prompt of a beat, which may answer anywhere, is persisted only if the transcript is the beat's own. Raises
         StoreUnavailable, OSError or WorkspaceError.
         """
-        added, room = self._added(turn), inside.room
+        kept, added, room = turn.prompt, self._added(turn), inside.room
         fingerprint = _fingerprint(self.name, self.accounts.rules, added, specs, room.name)
         is_beat, own = turn.kind is TurnKind.BEAT, begins_anew(turn.session_key)
-        light = is_beat and self.light_beats
-        if (own or not light) and turn.prompt is not None and turn.fingerprint == fingerprint:
-            return turn.prompt
-        in_room = not room.owned
-        own_files = inside.workspace if in_room else None
-        files = () if light else await asyncio.to_thread(load_files, self.root, own_files)
-        account = self.accounts.like(turn.place)
-        rules = account.rules if account else _FOR_PROGRAMS
-        channel = "\n".join(text for text in (rules, added) if text)
-        system = build_prompt(name=self.name, tools=specs, channel=channel, files=files, in_room=in_room)
+        fits = (own or not (is_beat and self.light_beats)) and turn.fingerprint == fingerprint
+        if fits and kept is not None and not (kept.first_meeting and await self.store.reads.has_met()):
+            return kept
+        prompt = await self.made(turn, inside, specs)
         if own or not is_beat:
-            await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
-        return system
+            await self.store.turns.set_prompt(turn.transcript_id, prompt, fingerprint)
+        return prompt
+
+    async def made(self, turn: Turn, inside: Furniture, specs: tuple[ToolSpec, ...]) -> Prompt:
+        """Make the prompt of a turn from the files as they are, without persisting it. Takes and raises as `of`."""
+        room = inside.room
+        light = turn.kind is TurnKind.BEAT and self.light_beats
+        own_files = None if room.owned else inside.workspace
+        files = () if light else await asyncio.to_thread(load_files, self.root, own_files)
+        meets = room.owned and turn.kind in (TurnKind.REPLY, TurnKind.API) and not await self.store.reads.has_met()
+        script = await asyncio.to_thread(load_script, self.root) if meets else None
+        account = self.accounts.like(turn.place)
+        channel = turn.place.channel
+        return build_prompt(
+            name=self.name,
+            place=_WHERE.get(channel, f"on {channel.capitalize()}"),
+            tools=specs,
+            files=files,
+            in_room=not room.owned,
+            rules=account.channel.capabilities.rules if account else _FOR_PROGRAMS,
+            added="\n\n".join(filter(None, (account.section.added_prompt() if account else "", self._added(turn)))),
+            script=script,
+        )
 
     def _added(self, turn: Turn) -> str:
         """Return what the configuration adds to the prompt for the group in which a turn answers; may be empty."""

@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet, Route
+from agent.prompt.requests import Requests
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.base import RunContext, Tool, ToolFactory
 from bot.clock import Clock
@@ -77,6 +79,8 @@ class Specs:
     rooms: Rooms
     toolbox: Toolbox
     prompts: Prompts
+    # Remembers the last request of each transcript.
+    requests: Requests
     # The rules for all calls of tools.
     rules: CallRules
 
@@ -112,10 +116,12 @@ class Specs:
             inside = await self.rooms.enter(turn.session_key)
             offer, tools = await self.toolbox.open(turn, inside, made, send)
             answerer = self.answering(turn.kind, turn.settings, turn.messages)
+            background = turn.kind in BY_THEMSELVES
+            prompt = await self.prompts.of(turn, inside, offer.specs)
             yield RunSpec(
                 ref=turn.run,
                 route=Route(self.fleet, answerer.model, turn.session_key, answerer.thinking, turn.settings.levels),
-                system=await self.prompts.of(turn, inside, offer.specs),
+                system=prompt.text,
                 limits=answerer.limits,
                 tools=ToolSet(
                     by_name={name: tools[name] for name in offer.names},
@@ -129,6 +135,7 @@ class Specs:
                 overflow=inside.overflow,
                 now=self.clock.now,
                 sleep=self.clock.sleep,
-                background=turn.kind in BY_THEMSELVES,
+                sent=partial(self.requests.sent, turn.transcript_id, turn.session_key, prompt, background),
+                background=background,
                 may_be_empty=turn.kind is TurnKind.BEAT,
             )

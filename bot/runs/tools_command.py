@@ -19,7 +19,7 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
-            offer, _tools = await toolbox.open(_turn(call), rooms.inside(call.session_key), made, _send)
+            offer, _tools = await toolbox.open(turn_of(call), rooms.inside(call.session_key), made, unsent)
         lines = []
         for name in offer.names:
             asked = matches(name, toolbox.permissions.tools.require_approval)
@@ -31,7 +31,7 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
     return Command(name="tools", help="What I can use here, and why not the rest.", run=show)
 
 
-def _turn(call: Call) -> Turn:
+def turn_of(call: Call) -> Turn:
     """Return the turn that the message would cause if it were no command."""
     return Turn(
         run=RunRef(run_id="", turn_id="", session_key=call.session_key, attempt=1),
@@ -50,6 +50,6 @@ def _turn(call: Call) -> Turn:
     )
 
 
-async def _send(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
+async def unsent(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
     """Plan nothing, because the command runs no tool."""
     return False

@@ -188,7 +188,7 @@ class Claims(Subject):
             usage=codec.USAGE.load(usage, Usage()),
             ran=ran,
             entries=entries,
-            prompt=prompt,
+            prompt=codec.PROMPT.load(prompt, None),
             fingerprint=fingerprint,
             more=bool(more),
             said=rows.said_by(db, turn_id) if epoch > 1 else (),

@@ -6,6 +6,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from agent.message import Message, Usage
+from agent.prompt.build import Prompt
 from agent.tools.base import Ask
 from bot.persistence.settings import SessionSettings
 from channels.message import InboundMessage, Origin
@@ -39,6 +40,7 @@ class Stored(Generic[T]):
 INBOUND = Stored(InboundMessage)
 MESSAGE = Stored(Message)
 USAGE = Stored(Usage)
+PROMPT = Stored(Prompt)
 BUTTONS = Stored(tuple[Button, ...])
 FILE = Stored(OutgoingFile)
 SETTINGS = Stored(SessionSettings)

@@ -23,6 +23,8 @@ from heartbeat.schedule import At
 
 # The columns of a turn that `persist_end` takes: the last model, the usage, and the running time in milliseconds.
 USED = "model, usage, ran"
+# The scope and key in the table `kv` of when the first meeting took place, in milliseconds since the epoch.
+MET = ("prompt", "met")
 # The last state of a turn by the outcome of its run.
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
@@ -46,17 +48,20 @@ def end_turn(
 
     kind, error: the kind of the error that ended the turn, and its message.
     """
-    session_key, epoch, *used, is_shown, is_fired = db.execute(
+    session_key, epoch, *used, is_shown, is_fired, meets = db.execute(
         f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {rows.STOP_CLOCK}"
         f" WHERE turn_id=? RETURNING session_key, epoch, {USED},"
         f" EXISTS (SELECT 1 FROM delivery WHERE turn_id=turn.turn_id AND {rows.PREVIEW}),"
-        " EXISTS (SELECT 1 FROM firing WHERE turn_id=turn.turn_id)",
+        " EXISTS (SELECT 1 FROM firing WHERE turn_id=turn.turn_id),"
+        " kind IN ('reply','api') AND (SELECT first_meeting FROM transcript WHERE transcript_id=turn.transcript_id)",
         (STATE_OF[outcome].value, outcome.value, kind, error, now, now, turn_id),
     ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
     take_acknowledgements_away(db, "inbox.turn_id=?", turn_id, now)
     if is_shown:
         drop_previews(db, turn_id, now)
+    if meets and outcome is Outcome.COMPLETED:
+        rows.set_value(db, *MET, str(now))
     if is_fired:
         _end_due_run(db, turn_id, outcome, now, kind, error)
     return persist_end(db, rows.run_ref(turn_id, session_key, epoch), used, outcome, now, kind, error)

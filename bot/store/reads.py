@@ -12,12 +12,14 @@ import structlog
 
 from agent.events import answer_end, first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult, Usage
+from agent.prompt.build import Prompt
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import LostDelivery
 from bot.persistence.events import StoredEvent, Totals
 from bot.persistence.turns import Exchange, TurnState, TurnView
 from bot.replies.directives import for_people
 from bot.store import codec, rows
+from bot.store.endings import MET
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.writer import Subject, query
@@ -55,6 +57,21 @@ class Reads(Subject):
         since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
+
+    @query
+    def has_met(self, db: sqlite3.Connection) -> bool:
+        """Return whether a turn of an owner with the script of the first meeting has completed."""
+        return db.execute("SELECT 1 FROM kv WHERE scope=? AND key=?", MET).fetchone() is not None
+
+    @query
+    def prompt(self, db: sqlite3.Connection, session_key: str) -> tuple[str, Prompt | None] | None:
+        """Return the current transcript of a session with its system prompt, if it has one; None: no such session."""
+        found = db.execute(
+            "SELECT transcript_id, prompt FROM session JOIN transcript USING (transcript_id)"
+            " WHERE session.session_key=?",
+            (session_key,),
+        ).fetchone()
+        return (found[0], codec.PROMPT.load(found[1], None)) if found else None
 
     @query
     def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
+from agent.prompt.build import Prompt
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
 from bot.store import codec, edits, endings, repair, rows, tool_messages
@@ -22,11 +23,11 @@ class Turns(Claims):
     """The transactions of a turn. Each method that takes a run raises StaleRun if the run does not hold its turn."""
 
     @transaction
-    def set_prompt(self, db: sqlite3.Connection, transcript_id: str, prompt: str, fingerprint: str) -> None:
+    def set_prompt(self, db: sqlite3.Connection, transcript_id: str, prompt: Prompt, fingerprint: str) -> None:
         """Store the system prompt of a transcript and its fingerprint."""
         db.execute(
-            "UPDATE transcript SET prompt=?, fingerprint=? WHERE transcript_id=?",
-            (prompt, fingerprint, transcript_id),
+            "UPDATE transcript SET prompt=?, first_meeting=?, fingerprint=? WHERE transcript_id=?",
+            (codec.PROMPT.dump(prompt), prompt.first_meeting, fingerprint, transcript_id),
         )
 
     @transaction

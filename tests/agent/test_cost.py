@@ -126,6 +126,7 @@ async def counted(
         overflow=Overflow(workspace),
         now=lambda: 1,
         sleep=lambda seconds: client.preload(),
+        sent=lambda *given: lambda usage: None,
         background=False,
         may_be_empty=False,
     )

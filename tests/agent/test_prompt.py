@@ -25,32 +25,53 @@ def tokens(text: str) -> float:
 
 def test_a_default_install_stays_within_its_budget(tmp_path: Path) -> None:
     specs = all_specs(tmp_path)
-    fixed = build(name="Hark", tools=specs)
+    fixed = build(name="Hark", tools=specs).text
     assert tokens(fixed) <= 1000
     assert tokens("".join(f"{tool.name}{tool.description}{tool.schema_json}" for tool in specs)) <= 1800
     create(tmp_path)
-    assert tokens(build(name="Hark", tools=specs, channel="", files=load(tmp_path))) <= 1500
+    assert tokens(build(name="Hark", tools=specs, files=load(tmp_path)).text) <= 1500
 
 
-def test_names_the_bot_its_tools_and_the_place(tmp_path: Path) -> None:
-    prompt = build(
+def test_names_the_bot_its_tools_and_the_place_in_a_fixed_order(tmp_path: Path) -> None:
+    made = build(
         name="Ada $1",
         tools=all_specs(tmp_path),
-        channel="A direct chat on Telegram.\n",
+        place="on Telegram",
+        rules="Write Markdown.\n",
+        added="Be brief.",
         files=(WorkspaceFile("SOUL.md", "Costs ${name} $5."), WorkspaceFile("USER.md", "Grace")),
+        script=WorkspaceFile("BOOTSTRAP.md", "Ask for a name."),
     )
+    assert [section.name for section in made.sections] == [
+        "identity",
+        "about files",
+        "SOUL.md",
+        "USER.md",
+        "tools",
+        "safety",
+        "messaging",
+        "operator",
+        "about the first meeting",
+        "BOOTSTRAP.md",
+    ]
+    assert [section.name for section in made.sections if section.is_file] == ["SOUL.md", "USER.md", "BOOTSTRAP.md"]
+    assert made.first_meeting
+    prompt = made.text
     assert prompt.startswith("You are Ada $1, ")
+    assert "This conversation is on Telegram.\n\n" in prompt
     assert "\n- `exec`: Run a shell command in the workspace; returns its output and exit code.\n" in prompt
-    assert "\n\n## This conversation\nA direct chat on Telegram.\n\n" in prompt
-    ending = '<file name="SOUL.md">\nCosts ${name} $5.\n</file>\n\n<file name="USER.md">\nGrace\n</file>\n'
-    assert prompt.endswith("next one.\n\n" + ending)
+    shown = '<file name="SOUL.md">\nCosts ${name} $5.\n</file>\n\n<file name="USER.md">\nGrace\n</file>\n'
+    assert f"next one.\n\n{shown}\n## Tools\n" in prompt
+    assert "\n\nWrite Markdown.\n\n## From your operator, for this conversation\nBe brief.\n\n" in prompt
+    assert prompt.endswith('\n\n<file name="BOOTSTRAP.md">\nAsk for a name.\n</file>\n')
 
 
 def test_says_nothing_of_what_is_not_there() -> None:
-    prompt = build(name="Hark", tools=())
-    assert "You have none in this conversation" in prompt
-    for absent in ("This conversation\n", "Your files", "`read`", "$", "\n\n\n"):
-        assert absent not in prompt
+    made = build(name="Hark", tools=())
+    assert "You have none in this conversation" in made.text
+    for absent in ("operator,", "Your files", "First meeting", "`read`", "$", "\n\n\n"):
+        assert absent not in made.text
+    assert not made.first_meeting
 
 
 def test_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
@@ -58,9 +79,9 @@ def test_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib; from tests.agent.test_prompt import *\n"
         "root = pathlib.Path(sys.argv[1])\n"
-        "sys.stdout.buffer.write(build(name='Hark', tools=all_specs(root), channel='x', files=load(root)).encode())"
+        "sys.stdout.buffer.write(build(name='Hark', tools=all_specs(root), rules='x', files=load(root)).text.encode())"
     )
-    here = build(name="Hark", tools=all_specs(tmp_path), channel="x", files=load(tmp_path)).encode()
+    here = build(name="Hark", tools=all_specs(tmp_path), rules="x", files=load(tmp_path)).text.encode()
     for seed in ("1", "2"):
         told = subprocess.run(
             [sys.executable, "-c", program, str(tmp_path)],

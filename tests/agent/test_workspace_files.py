@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError
-from agent.workspace_files import NAMES, WorkspaceFile, create, create_room, is_empty, load
+from agent.workspace_files import (
+    KEPT,
+    NAMES,
+    ORDER,
+    PER_FILE_CHARACTERS,
+    TOTAL_CHARACTERS,
+    WorkspaceFile,
+    create,
+    create_room,
+    is_empty,
+    load,
+    load_script,
+)
 
 
 def test_makes_short_files_for_the_owner_only(tmp_path: Path) -> None:
@@ -55,10 +67,60 @@ def test_empty_is_headings_and_comments(text: str, empty: bool) -> None:
 
 
 def test_the_order_is_fixed_and_the_heartbeat_left_out(tmp_path: Path) -> None:
-    for name in reversed((*NAMES, "OTHER.md")):
+    for name in reversed((*NAMES, "CLAUDE.md", "BOOTSTRAP.md", "OTHER.md")):
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + name.encode() + b"\r\n")
-    expected = [WorkspaceFile(name, name) for name in NAMES if name != "HEARTBEAT.md"]
-    assert list(load(tmp_path)) == expected
+    order = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md", "MEMORY.md"]
+    assert list(load(tmp_path)) == [WorkspaceFile(name, name) for name in order]
+
+
+def test_claude_stands_in_for_agents_where_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("Use tabs.")
+    create(tmp_path)
+    assert not (tmp_path / "AGENTS.md").exists()
+    assert load(tmp_path)[0] == WorkspaceFile("CLAUDE.md", "Use tabs.")
+    (tmp_path / "AGENTS.md").touch()  # as commands leave it, see `kept_of`
+    assert load(tmp_path)[0].name == "CLAUDE.md"
+    (tmp_path / "AGENTS.md").write_text("Use spaces.")
+    assert [file.name for file in load(tmp_path)][:2] == ["AGENTS.md", "SOUL.md"]
+
+
+def test_an_empty_file_stands_in_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").touch()
+    create(tmp_path)
+    assert load(tmp_path)[0].name == "AGENTS.md"
+    assert {"AGENTS.md", "CLAUDE.md", "BOOTSTRAP.md"} < set(KEPT)
+
+
+def test_instructions_are_read_from_the_workspace_down_to_above_the_room(tmp_path: Path) -> None:
+    room, above = Workspace(tmp_path, ("people", "x")), Workspace(tmp_path, ("people",))
+    create_room(room, above)
+    (tmp_path / "AGENTS.md").write_text("for all")
+    (above.root / "CLAUDE.md").write_text("for guests")
+    (room.root / "AGENTS.md").write_text("what a guest had written")
+    assert [(file.name, file.text) for file in load(tmp_path, room)] == [
+        ("AGENTS.md", "for all"),
+        ("people/CLAUDE.md", "for guests"),
+    ]
+    assert [file.name for file in load(tmp_path)] == ["AGENTS.md"]
+
+
+def test_a_file_and_all_files_together_have_a_budget(tmp_path: Path) -> None:
+    assert (PER_FILE_CHARACTERS, TOTAL_CHARACTERS) == (20_000, 150_000)
+    (tmp_path / "SOUL.md").write_text("a" * 20_000)
+    (tmp_path / "USER.md").write_text("b" * 20_001)
+    soul, user = load(tmp_path)
+    assert (len(soul.text), "left out" in user.text, user.text.count("b")) == (20_000, True, 18_000)
+
+
+def test_the_script_of_the_first_meeting_is_read_by_itself_and_never_made(tmp_path: Path) -> None:
+    create(tmp_path)
+    assert load_script(tmp_path) is None
+    (tmp_path / "BOOTSTRAP.md").write_text("# Title\n")
+    assert load_script(tmp_path) is None
+    (tmp_path / "BOOTSTRAP.md").write_text("Ask." + "x" * 20_000)
+    found = load_script(tmp_path)
+    assert found is not None
+    assert (found.name, found.text.startswith("Ask."), len(found.text) < 20_000) == ("BOOTSTRAP.md", True, True)
 
 
 def test_a_room_has_what_is_shared_and_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +174,7 @@ def test_long_files_keep_head_and_tail(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_total_is_kept_by_cutting_the_later_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.workspace_files.TOTAL_CHARACTERS", 250)
-    for name in NAMES:
+    for name in ORDER:
         (tmp_path / name).write_text("x" * 100)
     loaded = load(tmp_path)
     assert [file.text.count("x") for file in loaded] == [100, 100, 45, 0, 0, 0]

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from agent.message import Message, Text, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
+from agent.prompt import requests
 from bot.config.model import Config
 from bot.runs import runner
 from channels.base import Capabilities, Mark
@@ -128,6 +129,7 @@ async def _growth(channel: QuickChannel, messages: int) -> int:
 @pytest.fixture(autouse=True)
 def _no_contexts_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "MAX_TOKENS", 0)
+    monkeypatch.setattr(requests, "MAX_TOKENS", 0)
 
 
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:

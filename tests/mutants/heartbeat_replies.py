@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "heartbeat-replies/light-prompt-kept",
         "Prompts.of",
-        "if (own or not light) and turn.prompt",
-        "if turn.prompt",
+        "fits = (own or not (is_beat and self.light_beats)) and turn.fingerprint",
+        "fits = turn.fingerprint",
         (f"{_SHOWN}a_light_beat_has_no_files_of_the_workspace",),
     ),
     Fault(

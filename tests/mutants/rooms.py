@@ -118,8 +118,8 @@ FAULTS = (
     ),
     Fault(
         "rooms/the-prompt-has-the-owners-files",
-        "Prompts.of",
-        "own_files = inside.workspace if in_room else None",
+        "Prompts.made",
+        "own_files = None if room.owned else inside.workspace",
         "own_files = None",
         (f"{_CHANGES}the_room_changes_with_who_is_an_owner",),
     ),
@@ -133,8 +133,8 @@ FAULTS = (
     Fault(
         "rooms/secrets-are-shared",
         "agent/workspace_files.py",
-        'SHARED = ("AGENTS.md", "SOUL.md", "IDENTITY.md")',
-        'SHARED = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md")',
+        'SHARED = (AGENTS, "SOUL.md", "IDENTITY.md")',
+        'SHARED = (AGENTS, "SOUL.md", "IDENTITY.md", "TOOLS.md")',
         (f"{_FILES}a_room_has_what_is_shared_and_its_own",),
     ),
     Fault(

@@ -117,4 +117,4 @@ async def test_all_ways_of_writing_are_marked_in_the_background_alone(tmp_path: 
 
 @pytest.mark.parametrize("tools", [(), (ToolSpec("read", "Read.", "{}"),)])
 def test_the_model_is_told_what_the_mark_means(tools: tuple[ToolSpec, ...]) -> None:
-    assert f"marked `{MARK}`" in build(name="Hark", tools=tools)
+    assert f"marked `{MARK}`" in build(name="Hark", tools=tools).text

@@ -96,7 +96,6 @@ async def test_a_session_is_a_name_or_a_key(tmp_path: Path, session: str | None,
         (b'{"message": "hi", "thinking": "low"}', "not_in_this_version"),
         (b'{"message": "hi", "timeout_seconds": 5}', "not_in_this_version"),
         (b'{"message": "hi", "deliver_to": "telegram:1"}', "not_in_this_version"),
-        (b'{"message": "hi", "extra_context": "x"}', "not_in_this_version"),
     ],
 )
 async def test_bad_input_is_refused_and_nothing_is_stored(tmp_path: Path, body: bytes, code: str) -> None:
@@ -105,6 +104,14 @@ async def test_bad_input_is_refused_and_nothing_is_stored(tmp_path: Path, body: 
         assert response.status_code == 422, response.text
         assert error_of(response)["code"] == code
         assert at.stored.messages() == []
+
+
+async def test_a_program_may_tell_what_the_model_should_know_of_one_message(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        response = await at.http.post("/v1/agent", json={"message": "hi", "extra_context": "It rains."})
+        assert response.status_code == 202, response.text
+        (payload,) = at.stored.messages("payload")[0]
+        assert '"extra_context":"It rains."' in payload
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ä", "x" * 201, "tab\there"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agent.prompt.build import Prompt, Section
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import Stopped
 from channels.message import InboundKind
@@ -9,6 +10,8 @@ from channels.outgoing import Planned
 from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, accept, answer, claim
 from tests.bot.store.opened import KEY
+
+PROMPT = Prompt((Section("identity", "You are."), Section("SOUL.md", "Kind.", is_file=True)))
 
 
 async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: Opens) -> None:
@@ -70,10 +73,10 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
         turn = await claim(store)
         assert (turn.transcript_id, turn.prompt) == ("fresh", None)
         assert [line.message.text for line in await store.reads.context("fresh")] == ["two"]
-        await store.turns.set_prompt("fresh", "You are.", "print")
+        await store.turns.set_prompt("fresh", PROMPT, "print")
         await store.turns.release(turn.run)
         turn = await claim(store)
-        assert (turn.prompt, turn.fingerprint) == ("You are.", "print")
+        assert (turn.prompt, turn.fingerprint) == (PROMPT, "print")
 
 
 async def test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once(opens: Opens) -> None:

@@ -52,7 +52,7 @@ def shown(prompt: str) -> list[str]:
 
 
 SHARED = ["AGENTS.md", "SOUL.md", "IDENTITY.md"]
-ALL = ["AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md"]
+ALL = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md", "MEMORY.md"]
 
 
 async def test_a_code_makes_the_session_that_all_share_a_room(tmp_path: Path) -> None:
