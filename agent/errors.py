@@ -2,6 +2,7 @@
 
 AgentError
 ├── ModelError(kind)     a model call failed; kind is one of ErrorKind
+├── BudgetReached        the next model call could cost more than a budget allows
 ├── RunLost              the store refused a write: the run was stopped or belongs to another worker
 └── whatever a journal raises when it cannot write
 
@@ -46,6 +47,10 @@ class ModelError(AgentError):
         self.detail = detail
         self.retry_after = retry_after
         self.status = status
+
+
+class BudgetReached(AgentError):
+    """The next model call could cost more than a budget allows; the text is for people."""
 
 
 class RunLost(AgentError):

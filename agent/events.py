@@ -198,6 +198,8 @@ class AgentEnd(_PersistedEvent):
     usage: Usage
     # Running time in seconds.
     duration: float
+    # US dollars of the turn's model calls whose price is known; None if that is none.
+    money: float | None = None
     # Both are set only when the run failed.
     error_kind: str | None = None
     error_message: str | None = None

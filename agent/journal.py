@@ -94,6 +94,12 @@ class Journal(Protocol):
     def tell(self, event: ToolExecutionUpdate) -> None:
         """Publish an event at once, without persisting it."""
 
+    async def reserve(self, model: str, most: Usage) -> None:
+        """Reserve what the next model call may use at most, until its answer is persisted or cut.
+
+        model: its name. Raises BudgetReached if a budget does not allow it. May wait for calls of other runs.
+        """
+
     def begin(self, step: int, after: str) -> None:
         """Begin an answer. after: the words of the cut answer that it continues, else empty."""
 

@@ -27,6 +27,7 @@ from agent.message import (
     Thinking,
     ToolCall,
     ToolResult,
+    Usage,
     cleaned,
     estimate_text,
     estimate_tools,
@@ -74,7 +75,10 @@ class Loop:
         self.said = context.said(spec.ref.turn_id, self._speaking)
 
     async def run(self) -> AgentEnd:
-        """Work until the turn ends or is parked. Raises ModelError, RunLost, or what the store raises."""
+        """Work until the turn ends or is parked.
+
+        Raises ModelError, BudgetReached, RunLost, or what the store raises.
+        """
         while True:
             calls = self._context.open_calls()
             if calls or self._context.silenced():
@@ -109,6 +113,8 @@ class Loop:
             thinking=spec.route.thinking,
             allow_calls=allow_calls,
         )
+        sent = self._specs_tokens + self._context.tokens
+        await self._journal.reserve(model.name, Usage(input=sent, output=request.max_output))
         after = self._context.cut_text()
         self._journal.begin(step, after)
         light = replace(request, messages=self._context.messages()) if self._context.has_images else request

@@ -11,7 +11,7 @@ from enum import StrEnum
 import structlog
 
 from agent.context import Context
-from agent.errors import ErrorKind, ModelError
+from agent.errors import BudgetReached, ErrorKind, ModelError
 from agent.events import AgentEnd, Notice, Outcome
 from agent.journal import Cut, Journal, Outage
 from agent.loop import Loop
@@ -20,6 +20,8 @@ from agent.spec import RunSpec
 
 log = structlog.get_logger()
 
+# The kind of error of a run that a budget has ended.
+BUDGET = "budget"
 # How many seconds one run waits for busy providers in all, before it parks.
 MAX_WAIT = 30.0
 # Least seconds between two tries, even if the provider asks for less: it has just refused.
@@ -108,6 +110,9 @@ class Runner:
             await self._journal.answers(self._route.model.name, self._route.wanted)
             try:
                 return await self._loop.run()
+            except BudgetReached as error:  # a job is tried again later
+                outcome = Outcome.FAILED if self._spec.background else Outcome.LIMIT
+                return await self._journal.fail(outcome, BUDGET, str(error))
             except ModelError as error:
                 ended = await self._after(error)
                 if ended is not None:

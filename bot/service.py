@@ -98,13 +98,17 @@ class Service:
     """
 
     def __init__(
-        self, parts: Parts, on_preloaded: Callable[[], None], on_wait: Callable[[StoreUnavailable], None]
+        self,
+        parts: Parts,
+        on_preloaded: Callable[[], None],
+        on_wait: Callable[[StoreUnavailable], None],
+        gateway: "Gateway | None",
     ) -> None:
         self.parts = parts
         self._on_preloaded = on_preloaded
         self._on_wait = on_wait
-        # Set before start, where there is one.
-        self.gateway: Gateway | None = None
+        # The HTTP interface, where there is one.
+        self.gateway = gateway
         self._background: list[asyncio.Task[None]] = []
         self._scheduler = Scheduler(parts.dispatcher.tick)
 

@@ -34,10 +34,13 @@ from bot.commands import builtin
 from bot.commands.registry import Command
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, fallback_models, named_model, probe_ollama
+from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config
+from bot.config.prices import Prices, unpriced
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
+from bot.gateway.usage import UsageReport
 from bot.inbound import people_commands
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
@@ -49,6 +52,7 @@ from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.runs import context_command, settings_commands, stop_commands, tools_command
+from bot.runs.budgets import Budgets
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -111,20 +115,27 @@ async def build(config: Config, given: Dependencies) -> Service:
     chosen = replace(chosen, why="given") if given.model else chosen
     beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
     fallbacks = fallback_models(config, given.environ)
+    for one in filter(None, (chosen, beating, *fallbacks)):
+        if found := tuple(unpriced(config, one)):
+            raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await create_workspace(config.workspace)
     bus = EventBus()
     stale = partial(is_stale, config.sessions.reset, clock.zone)
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
-    store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale)
+    specs = {one.name: one for one in (*fallbacks, beating or chosen, chosen)}
+    if given.model is not None:
+        specs[given.model.name] = chosen
+    find = partial(named_model, config, given.environ)
+    prices = Prices(specs, find)
+    store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale, prices.cost)
     try:
         confinement = furniture.confinement(config, await proving)
-        found = {one.name: one for one in (*fallbacks, beating or chosen, chosen)}
         pairs = zip(config.agent.fallbacks, fallbacks, strict=True)
         stand_ins = [Fallback(spec.name, _kinds(one.on)) for one, spec in pairs]
-        find = partial(named_model, config, given.environ)
-        fleet = Fleet(partial(_clients, found, find, given.model), stand_ins, clock.now, store.outages.rest)
-        return _assemble(config, given, (chosen, beating or chosen), fleet, store, bus, confinement)
+        fleet = Fleet(partial(_clients, specs, find, given.model), stand_ins, clock.now, store.outages.rest)
+        budgets = Budgets(config.budget, store, clock, prices)
+        return _assemble(config, given, (chosen, beating or chosen), fleet, budgets, store, bus, confinement)
     except BaseException:
         await store.close()
         raise
@@ -156,6 +167,7 @@ def _assemble(
     given: Dependencies,
     chosen: tuple[ModelSpec, ModelSpec],
     fleet: Fleet,
+    budgets: Budgets,
     store: Store,
     bus: EventBus,
     confinement: Confinement,
@@ -174,17 +186,15 @@ def _assemble(
     messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs)
     outages = Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
-    around = RunDependencies(store, outbox, bus, clock, requests, outages, rooms, worker, people.is_owner)
+    around = RunDependencies(store, outbox, bus, clock, requests, outages, budgets, rooms, worker, people.is_owner)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
     status = Status(store, lanes, names[0], chosen[0].why, confinement.shown, clock.stamp, health.view)
-    choosing = ModelCommands(store=store, fleet=fleet, specs=specs, offered=_offered(config, names[0]))
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
-    listed = (status.command(), *stops.build(), *settings_commands.build(store), *people_commands.build(pairing))
-    listed += (*choosing.build(), tools_command.build(specs.toolbox, rooms))
-    listed += (context_command.build(specs, store, clock.stamp), *approvals.build(), *given.commands)
+    listed = (status.command(), *stops.build(), *_run_commands(config, clock, store, specs, names[0]))
+    listed += (*people_commands.build(pairing), *approvals.build(), *given.commands)
     registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     pipeline = _pipeline(config, conversations, commands, requests, pairing)
@@ -211,10 +221,23 @@ def _assemble(
         workspace=config.workspace,
         sandbox=confinement.shown,
     )
-    service = Service(parts, given.on_preloaded, given.on_wait)
-    if given.gateway:
-        service.gateway = _gateway(config, parts, status, local=given.only_local)
-    return service
+    gateway = _gateway(config, parts, status, local=given.only_local) if given.gateway else None
+    return Service(parts, given.on_preloaded, given.on_wait, gateway)
+
+
+def _run_commands(config: Config, clock: Clock, store: Store, specs: Specs, first: str) -> tuple[Command, ...]:
+    """Make the commands about runs: what is set for a session, and what its requests are made of and cost.
+
+    first: the model that answers where nothing is chosen.
+    """
+    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=_offered(config, first))
+    return (
+        *settings_commands.build(store),
+        *choosing.build(),
+        UsageReport(store, clock).command(),
+        tools_command.build(specs.toolbox, specs.rooms),
+        context_command.build(specs, store, clock.stamp),
+    )
 
 
 def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "Gateway":
@@ -231,6 +254,7 @@ def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "G
         pairing=parts.pairing,
         control=Control(parts.dispatcher),
         requests=parts.requests,
+        usage=UsageReport(parts.store, parts.clock),
     )
     return Gateway(routes, config.state / SOCKET, None if local else config.gateway)
 

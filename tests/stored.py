@@ -26,6 +26,7 @@ _ORDER = {
     "conversation": "conv_id",
     "job": "rowid",
     "firing": "due_at",
+    "usage": "usage_id",
 }
 
 _OPEN_DELIVERIES = (
@@ -84,6 +85,10 @@ class Stored:
     def firings(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Due times, and what became of them."""
         return self._read("firing", columns, where)
+
+    def usage(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """What model calls have used."""
+        return self._read("usage", columns, where)
 
     def calls(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Calls of tools."""

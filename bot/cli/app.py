@@ -149,6 +149,14 @@ def status(config: ConfigOption = None) -> None:
 
 
 @app.command()
+def usage(as_json: AsJson = False, config: ConfigOption = None) -> None:
+    """Show what models have used, today and in seven days."""
+    from bot.cli.usage import show as show_usage
+
+    _carry_out(config, partial(show_usage, as_json))
+
+
+@app.command()
 def doctor(as_json: AsJson = False, config: ConfigOption = None) -> None:
     """Look for what is missing or wrong, and say what to do. Exit code: 0 nothing is wrong, 1 something is."""
     from bot.cli.doctor import examine

@@ -10,6 +10,7 @@ from bot.config.choose_model import beat_model, choose_model
 from bot.config.document import VARIABLES
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
+from bot.config.prices import unpriced
 from channels.settings import AccountSection
 
 
@@ -19,7 +20,11 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
         text = "`full` needs gateway.token: without it every user of this machine could call the port"
         yield ("tools", "exec", "security"), text
     try:
-        beat_model(config, environ, choose_model(config, environ, lambda _: None))
+        chosen = choose_model(config, environ, lambda _: None)
+        beating = beat_model(config, environ, chosen)
+        yield from unpriced(config, chosen)
+        if beating is not None and beating.name != chosen.name:
+            yield from unpriced(config, beating)
     except ConfigError as error:
         yield from ((problem.key, problem.text) for problem in error.problems)
 

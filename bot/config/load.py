@@ -45,7 +45,7 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
         named = "state" in document.tree
         for folder, text in folder_conflicts(config.workspace, config.state, file, state_named=named):
             document.report(text, (folder,))
-    if service and not faulty & {("gateway",), ("tools",), ("agent",), ("providers",), ("heartbeat",)}:
+    if service and not faulty & {("gateway",), ("tools",), ("agent",), ("providers",), ("heartbeat",), ("budget",)}:
         for key, text in service_conflicts(config, environ):
             document.report(text, key)
     document.refuse()

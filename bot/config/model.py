@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from bot.config.background import Approvals, Heartbeat, Schedules
+from bot.config.budget import Budget
 from bot.config.errors import KeyPath, Problem
 from bot.config.providers import BUILT_IN_PROVIDERS, Provider, model_problem
 from bot.config.tools import Tools
@@ -239,6 +240,7 @@ class Config(Section):
     schedules: Schedules = Field(default=Schedules(), description="Reminders and jobs.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     approvals: Approvals = Field(default=Approvals(), description="What a person has to allow.")
+    budget: Budget = Field(default=Budget(), description="What model calls may take.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")

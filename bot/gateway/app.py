@@ -19,6 +19,7 @@ from bot.gateway.approval_routes import ApprovalRoutes
 from bot.gateway.event_routes import EventRoutes
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.people_routes import PeopleRoutes
+from bot.gateway.usage import UsageReport
 from bot.gateway.views import ReadinessView, StatusView
 from bot.inbound.pairing import Pairing
 from bot.persistence.errors import StoreUnavailable
@@ -28,9 +29,15 @@ from bot.store.reads import Reads
 class StateRoutes:
     """Handlers of what shows how the service stands: `health` for everybody, `status` for owners."""
 
-    def __init__(self, health: Callable[[], ReadinessView], status: Callable[[], Awaitable[StatusView]]) -> None:
+    def __init__(
+        self,
+        health: Callable[[], ReadinessView],
+        status: Callable[[], Awaitable[StatusView]],
+        usage: UsageReport,
+    ) -> None:
         self._health = health
         self._status = status
+        self._usage = usage
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: the process lives."""
@@ -45,6 +52,11 @@ class StateRoutes:
         """GET /v1/status, for owners."""
         only_owners(request, "The state of the service is for its owners.")
         return answer(await self._status())
+
+    async def usage(self, request: Request) -> Response:
+        """GET /v1/usage, for owners: what model calls have used."""
+        only_owners(request, "What the bot has used is for its owners.")
+        return answer(await self._usage.view())
 
     async def later(self, request: Request) -> Response:
         """What a later version has: the name is taken."""
@@ -61,9 +73,10 @@ def build(
     pairing: Pairing,
     control: Control,
     requests: Requests,
+    usage: UsageReport,
 ) -> Starlette:
-    """The application that both listeners serve. health, status: see `StateRoutes`."""
-    state, events, people = StateRoutes(health, status), EventRoutes(reads, bus), PeopleRoutes(pairing)
+    """The application that both listeners serve. health, status, usage: see `StateRoutes`."""
+    state, events, people = StateRoutes(health, status, usage), EventRoutes(reads, bus), PeopleRoutes(pairing)
     agent, heartbeat, approvals = AgentRoutes(api), HeartbeatRoutes(control), ApprovalRoutes(requests)
     stream = Route("/v1/events", events.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
@@ -86,6 +99,7 @@ def build(
             Route("/v1/approvals/rules", approvals.rules, methods=["GET"]),
             Route("/v1/approvals/rules", approvals.forget, methods=["POST"]),
             Route("/v1/approvals/{id}", approvals.decide, methods=["POST"]),
+            Route("/v1/usage", state.usage, methods=["GET"]),
             Route("/v1/status", state.status, methods=["GET"]),
             Route("/healthz", state.healthz, methods=["GET"]),
             Route("/readyz", state.readyz, methods=["GET"]),

@@ -1,6 +1,6 @@
 """The JSON bodies of the gateway as types, for the routes that write them and the terminal's client that reads them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.message import Usage
@@ -9,6 +9,7 @@ from bot.clock import moment
 from bot.persistence.approvals import Approval
 from bot.persistence.deliveries import LostDelivery
 from bot.persistence.turns import Exchange
+from bot.persistence.usage import Used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,3 +108,37 @@ class StatusView:
         yield from (("lost", wording.lost(found, at(found.at))) for found in self.lost)
         if self.last_failure:
             yield "failure", self.last_failure
+
+
+# Rows of a table for people; `hark usage --json` has all.
+_MOST_ROWS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageView:
+    """What model calls have used, as `GET /v1/usage` shows it. A day begins at midnight of the machine's clock."""
+
+    today_by_model: Sequence[Used]
+    today_by_session: Sequence[Used]
+    # Of today and the six days before it.
+    week_by_model: Sequence[Used]
+    week_by_session: Sequence[Used]
+
+    def text(self, *, one_session: bool = False) -> str:
+        """Return tables for people. one_session: all of it is of the session in which it is shown."""
+        tables = [("Today", "model", self.today_by_model), ("Seven days", "model", self.week_by_model)]
+        if not one_session:
+            tables += [("Today", "session", self.today_by_session), ("Seven days", "session", self.week_by_session)]
+        return "\n\n".join("\n".join(_table(*one)) for one in tables if one[2]) or wording.NOTHING_USED
+
+
+def _table(title: str, of: str, found: Sequence[Used]) -> Iterator[str]:
+    """Yield the lines of a table of Markdown."""
+    yield f"| {title}, by {of} | calls | fresh | cached | written | output | cost |"
+    yield "| --- | --: | --: | --: | --: | --: | --: |"
+    for one in found[:_MOST_ROWS]:
+        tokens = one.usage
+        fresh = tokens.input - tokens.cache_read - tokens.cache_write
+        counts = (one.calls, fresh, tokens.cache_read, tokens.cache_write, tokens.output)
+        cost = wording.dollars(one.money) if one.money else ""
+        yield f"| {one.name} | {' | '.join(f'{count:,}' for count in counts)} | {cost} |"

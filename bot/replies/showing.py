@@ -207,11 +207,15 @@ class SideMessages:
         self._thoughts = {}
         return self._quoted([text if len(text) <= _MOST else f"{text[:_MOST]}…"] if text else ())[:1]
 
-    def around(self, blocks: Sequence[Planned], calls: Sequence[ToolCall]) -> Sequence[Planned]:
-        """Return the last blocks of an answer that is not silent, with reasoning before and calls after them."""
+    def around(self, blocks: Sequence[Planned], calls: Sequence[ToolCall], used: str) -> Sequence[Planned]:
+        """Return the last blocks of an answer that is not silent, with reasoning before and calls after them.
+
+        used: what the turn has used, if it ends with this answer; else empty.
+        """
         says = any(not block.unless for block in blocks) or (calls and self._reasoning == "stream")
         before = self.before() if says else ()
         lines = [wording.call(call.name, call.arguments if self._in_full else "") for call in calls if self._verbose]
+        lines += [used] if used and self._verbose else []
         return (*before, *blocks, *(self._aside("t", "\n".join(lines)) if lines else ()))
 
     def _quoted(self, texts: Iterable[str]) -> list[Planned]:

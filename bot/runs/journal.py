@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
 from agent.context import Context
-from agent.errors import RunLost
+from agent.errors import ErrorKind, RunLost
 from agent.events import (
     AgentEnd,
     MessageUpdate,
@@ -22,8 +22,9 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.journal import CallResult, Cut, Kept, Outage, Step
-from agent.message import Entry, EntryKind, Message
+from agent.message import Entry, EntryKind, Message, Usage
 from agent.models.base import ThinkingLevel
+from agent.runner import BUDGET
 from agent.tools.base import Ask, Decision
 from agent.tools.conversation import STAY_SILENT
 from agent.tools.workspace import WorkspaceError
@@ -39,6 +40,7 @@ from bot.persistence.turns import BY_THEMSELVES, Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
+from bot.runs.budgets import Budgets
 from bot.runs.media import outgoing_file
 from bot.runs.outages import Outages
 from bot.runs.rooms import Rooms
@@ -51,6 +53,8 @@ from heartbeat.quiet import HEARTBEAT_OK
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# Errors of a call that the provider may bill even if nothing of its answer has come.
+_BILLED = (ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN)
 # Milliseconds.
 _HOUR = 3_600_000
 # Kinds of chats where only the person who is answered reads.
@@ -67,6 +71,7 @@ class RunDependencies:
     clock: Clock
     requests: Requests
     outages: Outages
+    budgets: Budgets
     # Hold the files that answers may send.
     rooms: Rooms
     # The name of this process in the store.
@@ -100,6 +105,10 @@ class RunJournal:
         self.turn = turn
         # Whether a model call is under way.
         self.answering = False
+        # The characters of its answer that have come.
+        self._heard = 0
+        # Whether there are budgets.
+        self.limited = dependencies.budgets.limited
         self._given = dependencies
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
@@ -110,6 +119,7 @@ class RunJournal:
         self._to_owner = turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))
         shown = self._channel is not None and beat is None
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
+        self._verbose = turn.settings.verbose == "on"
         self.typing = typing
         self._away = turn.settings.away  # see `SessionSettings`
 
@@ -121,13 +131,18 @@ class RunJournal:
     def tell(self, event: ToolExecutionUpdate) -> None:
         self._given.bus.publish(event)
 
+    async def reserve(self, model: str, most: Usage) -> None:
+        if self.limited:
+            await self._given.budgets.reserve(self.turn, model, most)
+
     def begin(self, step: int, after: str) -> None:
         self._showing.stop()
-        self.answering = True
+        self.answering, self._heard = True, 0
         self._replies.begin(step, "" if self._beat else after)  # nothing of a beat was shown yet
         self._side_messages.begin(step)
 
     async def update(self, event: MessageUpdate) -> None:
+        self._heard += len(event.delta)
         if self._beat is not None:
             return
         if event.part == "text":
@@ -140,7 +155,7 @@ class RunJournal:
 
     @_followed_through
     async def step(self, step: Step) -> Kept:
-        self.answering = False
+        self.answering, self._heard = False, 0
         await self._showing.finish()
         silent = any(call.name == STAY_SILENT for call in step.message.tool_calls)
         if self._beat is None:
@@ -155,6 +170,8 @@ class RunJournal:
             step = replace(step, ended=replace(step.ended, text=words))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             kept, deliveries = await self._turns.step(self.turn.run, step, where, blocks)
+            if self.limited:
+                self.settle()
             if kept.end is not None:
                 self.typing.stop()
             self._outbox.send(deliveries)
@@ -175,7 +192,10 @@ class RunJournal:
         if failed is not None:
             said = spoken(wording.tool_failed(failed.name, failed.text))
             blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
-        return self._side_messages.around(blocks, step.message.tool_calls)
+        used = ""
+        if self._verbose and step.note is None and not step.message.tool_calls:
+            used = wording.used(step.usage, self._given.budgets.prices.cost(step.message.model or "", step.usage))
+        return self._side_messages.around(blocks, step.message.tool_calls, used)
 
     @_followed_through
     async def note(self, message: Message, kind: EntryKind = "note") -> Entry:
@@ -263,20 +283,30 @@ class RunJournal:
     @_followed_through
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
         self.stop_showing()
-        return await self._turns.cut(self.turn.run, lambda cut: (notice(cut),))
+        heard = self._heard // 4 if self._heard else None
+        cut = await self._turns.cut(self.turn.run, lambda cut: (notice(cut),), heard=heard)
+        self.settle()
+        return cut
 
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
+        heard = self._heard // 4 if self._heard or error_kind in _BILLED else None
         self.stop_showing()
         cause = error_message if outcome is Outcome.FAILED else None
         local = self.turn.place.kind in LOCAL
-        said = wording.failure(error_kind, cause if self._to_owner else None, to_owner=self._to_owner or local)
+        if error_kind == BUDGET:
+            said = error_message or ""
+        else:
+            said = wording.failure(error_kind, cause if self._to_owner else None, to_owner=self._to_owner or local)
         told = await self._failure(said)
         blocks = self._notice("error", told) if told else ()
         notice = None
         if told and said == wording.OUT_OF_ORDER:  # once an hour for each kind of error: every message may meet it
             source = sentence("failed", error_kind, self._given.clock.now() // _HOUR)
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
+        if error_kind == BUDGET and not (told and (self._to_owner or local)):
+            source = sentence("budget", self.turn.session_key, self._given.clock.now() // _HOUR)
+            notice = self._outbox.to_owner(source, wording.budget_reached_elsewhere(self.turn.place, said))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._turns.finish(
                 self.turn.run,
@@ -286,7 +316,9 @@ class RunJournal:
                 where=where,
                 blocks=blocks,
                 notice=notice,
+                heard=heard,
             )
+            self.settle()
             self.typing.stop()
             self._outbox.send(deliveries)
         if notice is not None:
@@ -333,6 +365,10 @@ class RunJournal:
         except WorkspaceError as error:
             return self._notice(f"file{self._replies.step}.{number}", wording.file_not_sent(str(error)))
         return (self._replies.file(number, file),)
+
+    def settle(self) -> None:
+        """Give up what is reserved for a model call; what it has used is in the store."""
+        self._given.budgets.settle(self.turn.turn_id)
 
     def stop_showing(self) -> None:
         """Show nothing more of the answer that is being written."""

@@ -151,6 +151,8 @@ class TurnRunner:
             await self._wait_for_store(turn)
         finally:
             journal.stop_showing()
+            if journal.limited:
+                journal.settle()
         return True
 
     async def give_back(self, turn: Turn, until: int | None = None) -> None:

@@ -18,7 +18,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import aiosqlite
 
+from agent.message import Usage
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
+from bot.persistence.usage import Cost, no_price
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -72,11 +74,13 @@ def _connect(path: Path) -> _Connection:
 class Database:
     """The connections to one file. `execute` writes and `read` reads, each by a function in the connection's thread.
 
-    The constructor locks the directory for this process; it raises StateLocked or OSError.
+    The constructor locks the directory for this process; it raises StateLocked or OSError. cost: the prices, for the
+    statements that write.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, cost: Cost = no_price) -> None:
         self._directory = directory
+        self._cost = cost
         self._lock = lock_directory(directory)
         self._writer: _Connection | None = None
         self._readers: tuple[_Connection, ...] = ()
@@ -102,6 +106,7 @@ class Database:
                 if len(connections) == 1:
                     await connection.call(partial(_back_up, path))
                     await connection.call(migrate)
+                    await connection.create_function("cost", 5, self._cost_of)
         except BaseException as error:
             for connection in connections:
                 await connection.close()
@@ -111,6 +116,11 @@ class Database:
                 raise kind(f"the store {path} cannot be opened: {error} ({free} KB are free on its disk).") from error
             raise
         self._writer, self._readers = connections[0], tuple(connections[1:])
+
+    def _cost_of(self, model: str, *tokens: int) -> float | None:
+        """The function `cost` of SQL. tokens: input, read from a cache, written to a cache, output."""
+        given, read, written, output = tokens
+        return self._cost(model, Usage(given, output, read, written))
 
     @property
     def failure(self) -> str | None:

@@ -21,8 +21,9 @@ from channels.outgoing import Action, Planned
 from channels.sources import SourceKind, sentence
 from heartbeat.schedule import At
 
-# The columns of a turn that `persist_end` takes: the last model, the usage, and the running time in milliseconds.
-USED = "model, usage, ran"
+# The columns of a turn that `persist_end` takes: the last model, the usage, the running time in milliseconds, and what
+# its calls cost in US dollars.
+USED = "model, usage, ran, (SELECT sum(money) FROM usage WHERE usage.turn_id=turn.turn_id)"
 # The scope and key in the table `kv` of when the first meeting took place, in milliseconds since the epoch.
 MET = ("prompt", "met")
 # The last state of a turn by the outcome of its run.
@@ -105,7 +106,7 @@ def persist_end(
     error: str | None = None,
 ) -> AgentEnd:
     """Persist the event that a run has ended or parked, and return it. used: the columns USED of the turn."""
-    model, usage, ran = used
+    model, usage, ran, money = used
     end = AgentEnd(
         run=run,
         at=now,
@@ -113,6 +114,7 @@ def persist_end(
         model=model or "",
         usage=codec.USAGE.load(usage, Usage()),
         duration=ran / 1000,
+        money=money,
         error_kind=kind,
         error_message=error,
     )

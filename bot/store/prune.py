@@ -16,6 +16,7 @@ KEEP_HTTP = DAY
 KEEP_DELIVERIES = 31 * DAY
 KEEP_EVENTS = DAY
 KEEP_FIRINGS = 400 * DAY
+KEEP_USAGE = 400 * DAY
 
 # Condition for messages that may go: ended, and no turn has to be told of them.
 _OVER = f"{ENDED_MESSAGE} AND NOT coalesce({UNNOTED}, 0)"
@@ -30,6 +31,7 @@ _PRUNE = (
     ("inbox", "seq", f"{_OVER} AND channel='http' AND accepted_at < ?", KEEP_HTTP),
     ("delivery", "delivery_id", f"{SETTLED_DELIVERY} AND settled_at < ?", KEEP_DELIVERIES),
     ("firing", "rowid", "at < ?", KEEP_FIRINGS),
+    ("usage", "usage_id", "at < ?", KEEP_USAGE),
     # events are stored in the order of time, so only the lowest positions are looked at
     ("event", "seq", f"seq < (SELECT min(seq) FROM event) + {BATCH} AND at < ?", KEEP_EVENTS),
 )

@@ -11,14 +11,16 @@ from agent.events import MessageEnd, RunRef, ToolExecutionEnd
 from agent.journal import Cut
 from agent.message import Mark, Message, Text, ToolResult, Usage
 from bot.persistence.causes import Cause
-from bot.store import approvals, rows, tool_messages
+from bot.store import approvals, rows, tool_messages, usage
 from channels.sources import answer
 
 
 def close_cut_answer(
-    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, go_on: bool
+    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, go_on: bool, heard: int | None = 0
 ) -> Cut:
-    """Store the planned text of an answer that has no entry yet. step: the number of stored answers.
+    """Store the planned text of an answer that has no entry yet, and what it has used. step: the number of stored
+    answers. heard: the estimated tokens of the answer that have come at least; None if the provider is known to have
+    refused the call, which then has used nothing.
 
     go_on: the run continues, so the fixed note about the cut is stored as well. If nothing was planned, nothing is
     stored. Else the step of the turn is raised, so that the blocks of the next answer have sources of their own.
@@ -28,6 +30,8 @@ def close_cut_answer(
         " ORDER BY delivery_id",
         (turn_id, step + 1),
     ).fetchall()
+    if found or heard is not None:
+        usage.record_cut(db, turn_id, step, heard or 0, now)
     if not found:
         return Cut(step=step)
     said = "".join(words for (words,) in found)
@@ -83,9 +87,14 @@ def release_messages(db: sqlite3.Connection, turn_id: str) -> None:
     db.execute("UPDATE inbox SET state='waiting', turn_id=NULL WHERE turn_id=? AND state='steering'", (turn_id,))
 
 
-def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> None:
-    """Close what a run that has ended left open: its answer, its calls, its requests and its steering texts."""
-    close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
+def close_run(
+    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, heard: int | None = 0
+) -> None:
+    """Close what a run that has ended left open: its answer, its calls, its requests and its steering texts.
+
+    heard: see `close_cut_answer`.
+    """
+    close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False, heard=heard)
     close_calls(db, turn_id, transcript_id, now, asked=True)
     approvals.give_up(db, turn_id, now)
     release_messages(db, turn_id)

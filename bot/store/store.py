@@ -8,6 +8,7 @@ from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.events import Subscriber
 from bot.persistence.recovery import Salvage
+from bot.persistence.usage import Cost, no_price
 from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale
@@ -26,6 +27,7 @@ from bot.store.schedules import Schedules
 from bot.store.settings import Settings
 from bot.store.stops import Stops
 from bot.store.turns import Turns
+from bot.store.usage import UsageRows
 from bot.store.writer import CommitProbe, Writer
 
 
@@ -40,14 +42,15 @@ class Store:
         subscriber: Subscriber,
         probe: CommitProbe | None = None,
         stale: Stale = lambda place, used_at, at: False,
+        cost: Cost = no_price,
     ) -> None:
         """Lock a state directory. Everything but `open` and `close` raises StoreUnavailable until the store is open.
 
-        compose: makes the user message of a transcript. subscriber, probe: see `Writer`. stale: see `Stale`. Raises
-        StateLocked or OSError.
+        compose: makes the user message of a transcript. subscriber, probe: see `Writer`. stale: see `Stale`. cost:
+        what model calls cost. Raises StateLocked or OSError.
         """
         self._directory = directory
-        self.database = Database(directory)
+        self.database = Database(directory, cost)
         self._ended_well = take_mark(directory)
         self.writer = Writer(self.database, subscriber, probe)
         self._clock = clock
@@ -65,6 +68,7 @@ class Store:
         self.settings = Settings(self.database, self.writer, clock)
         self.recovery = Recovery(self.database, self.writer, clock)
         self.schedules = Schedules(self.database, self.writer, clock)
+        self.usage = UsageRows(self.database, self.writer, clock)
         self.reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:

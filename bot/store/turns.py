@@ -12,7 +12,7 @@ from agent.message import Entry, EntryKind, Message
 from agent.prompt.build import Prompt
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
-from bot.store import codec, edits, endings, repair, rows, tool_messages
+from bot.store import codec, edits, endings, repair, rows, tool_messages, usage
 from bot.store.claims import Claims
 from bot.store.writer import query, transaction
 from channels.message import Place
@@ -88,6 +88,7 @@ class Turns(Claims):
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
             (number, codec.USAGE.dump(step.usage), message.model, run.turn_id),
         )
+        usage.record(db, run.turn_id, message.model, step.ended.usage, now)
         db.execute(
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
             (step.context_start, transcript_id, step.context_start),
@@ -174,14 +175,17 @@ class Turns(Claims):
         return Kept(tuple(lines), None)
 
     @transaction
-    def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
+    def cut(
+        self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]], *, heard: int | None
+    ) -> Cut:
         """Store what was planned of an answer whose stream broke, marked cut, with the note; another try begins.
 
-        Nothing is stored if nothing was planned. tell: makes the events about what was stored.
+        Nothing is stored if nothing was planned. tell: makes the events about what was stored. heard: see
+        `repair.close_cut_answer`.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
-        cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
+        cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True, heard=heard)
         rows.persist_events(db, tell(cut))
         rows.begin_answer(db, run, cut.step + 1, now)
         return cut
@@ -198,14 +202,15 @@ class Turns(Claims):
         where: PlanIn,
         blocks: Sequence[Planned],
         notice: OwnerNotice | None = None,
+        heard: int | None = 0,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """T7 for a run that did not end with an answer: close what is open, plan the notice (blocks), end the turn.
 
-        Returns the planned deliveries and the event of the end.
+        heard: see `repair.close_cut_answer`. Returns the planned deliveries and the event of the end.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
-        repair.close_run(db, run.turn_id, transcript_id, step, now)
+        repair.close_run(db, run.turn_id, transcript_id, step, now, heard=heard)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if notice is not None:
             rows.tell_owner(db, notice, now)

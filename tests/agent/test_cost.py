@@ -75,6 +75,9 @@ class Sdk:
 class Forgetful:
     """A journal that keeps nothing."""
 
+    async def reserve(self, model: str, most: Usage) -> None:
+        """There is no budget."""
+
     def begin(self, step: int, after: str) -> None:
         """Nothing to do."""
 

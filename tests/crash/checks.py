@@ -43,10 +43,17 @@ def check(world: World) -> list[str]:
         _events,
         _typing,
         _tries,
+        _used,
         check_background,
     ):
         wrong += part(world)
     return wrong
+
+
+def _used(world: World) -> list[str]:
+    """Every call that the model took is counted, also one that was cut."""
+    rows, calls = world.stored.usage("turn_id", "input", "output"), world.answered
+    return [] if len(rows) >= calls else [f"{calls} calls of the model, and only these were counted: {rows}"]
 
 
 def _nothing_open(world: World) -> list[str]:

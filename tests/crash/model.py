@@ -34,6 +34,7 @@ class Outside(Protocol):
     tries: dict[str, set[int]]
     broken: set[str]
     failed: Counter[str]
+    answered: int
     held: Counter[str]
     active: set[tuple[int, str]]
     most_active: int
@@ -78,6 +79,7 @@ class FaithfulModel(PlainModel):
             if outside.failed[script.token] < step.fails:
                 outside.failed[script.token] += 1
                 raise ModelError(ErrorKind.AUTH, "the key is wrong")
+            outside.answered += 1
             if not text.startswith(prior):
                 outside.violations.append(f"{script.token}: the cut answer is not the beginning: {prior!r}")
             rest = text[len(prior) :]

@@ -79,6 +79,7 @@ class World:
     tries: dict[str, set[int]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     failed: Counter[str] = field(default_factory=Counter)
+    answered: int = 0
     jobs: dict[str, Job] = field(default_factory=dict)
     over: dict[str, int] = field(default_factory=dict)
     by_themselves: set[str] = field(default_factory=set)

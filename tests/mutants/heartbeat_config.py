@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "heartbeat-config/check-passes-over-beats",
         "service_conflicts",
-        "beat_model(config, environ, choose_model(config, environ, lambda _: None))",
-        "choose_model(config, environ, lambda _: None)",
+        "beating = beat_model(config, environ, chosen)",
+        "beating = None",
         (f"{_BEATS}money_needs_the_price_of_the_model_that_beats",),
     ),
     Fault(

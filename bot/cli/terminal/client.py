@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.events import AgentEvent, UpdateEvent, load
 from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
-from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
+from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView, UsageView
 from bot.persistence.approvals import Approval, Granted
 from bot.persistence.people import Person, Standing
 
@@ -103,6 +103,10 @@ class Client:
     async def stand(self, who: str, order: str) -> str:
         """Revoke, block, or make an owner; what cannot be changed is Rejected."""
         return (await self._ask(dict[str, str], "POST", "/v1/people", json={"who": who, "order": order}))["text"]
+
+    async def view(self) -> UsageView:
+        """What model calls have used."""
+        return await self._ask(UsageView, "GET", "/v1/usage")
 
     async def heartbeat(self) -> HeartbeatView:
         """How the heartbeat stands."""

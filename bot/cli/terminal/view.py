@@ -211,7 +211,7 @@ class View:
         self.running = None
         self._tools.clear()
         if event.usage.output:
-            self.status = f"{event.model} · {event.usage.input:,} tokens in, {event.usage.output:,} out"
+            self.status = f"{event.model} · {wording.used(event.usage, event.money)}"
         pieces = self.leave()
         if event.outcome is events.Outcome.ABORTED and self.aborting == event.run.run_id:
             pieces.append(Piece(Tone.ASIDE, "Stopped."))

@@ -165,6 +165,23 @@ class TestBeats:
         assert choose(tmp_path, "agent: {model: openai/other}", OPENAI_API_KEY="o").price is None
 
 
+class TestBudget:
+    def test_money_needs_the_price_of_each_model_that_answers(self, tmp_path: Path) -> None:
+        prices = "providers: {openai: {models: {m: {price: {input: 3, output: 15}}, n: {}}}}\n"
+        budget = "budget: {bot: {tokens: 5, money: 2}}\n"
+        environ = {"OPENAI_API_KEY": "o"}
+        (tmp_path / "config.yaml").write_text(prices + budget)
+        assert load(None, environ, tmp_path, service=True).budget.bot.money == 2
+        for text in ("agent: {model: openai/n}", "heartbeat: {model: openai/n}"):
+            (tmp_path / "config.yaml").write_text(prices + budget + text)
+            with pytest.raises(ConfigError) as caught:
+                load(None, environ, tmp_path, service=True)
+            assert str(caught.value) == (
+                "config.yaml:2: budget.bot.money: money needs the price of `openai/n`, which answers: write it at "
+                "providers.openai.models.n.price, or limit the tokens"
+            )
+
+
 class TestProbe:
     @pytest.fixture
     def answer(self) -> dict[str, object]:

@@ -263,7 +263,7 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ("owners: telegram:1\n", "config.yaml:1: owners: found `telegram:1`; allowed: a list"),
             (
                 "zzz: 1\n",
-                "config.yaml:1: zzz: unknown key; known here: agent, approvals, catch_up, channels, delivery, ",
+                "config.yaml:1: zzz: unknown key; known here: agent, approvals, budget, catch_up, channels, delivery, ",
             ),
             (
                 "gateway: {token: 12}\n",

@@ -15,6 +15,7 @@ from bot.config.model import Gateway as Address
 from bot.gateway.app import build
 from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
+from bot.gateway.usage import UsageReport
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
 from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
@@ -36,6 +37,7 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
         pairing=parts.pairing,
         control=Control(parts.dispatcher),
         requests=parts.requests,
+        usage=UsageReport(parts.store, parts.clock),
     )
     return Gateway(served, folder / "hark.sock", tcp)
 

@@ -67,10 +67,10 @@ async def test_what_is_set_is_said_shown_and_kept(tmp_path: Path) -> None:
         assert await command(hark, "/verbose") == "Verbose is on."
     async with running(tmp_path) as hark:
         hark.model.add(Think("So it is."), "yes")
-        assert (await hark.say("?")).texts == ["> So it is.", "yes"]
+        assert (await hark.say("?")).texts == ["> So it is.", "yes", "10 tokens in, 5 out"]
         assert await command(hark, "/reasoning off") == "Reasoning is off."
         hark.model.add(Think("So it is."), "yes")
-        assert (await hark.say("?")).texts == ["yes"]
+        assert (await hark.say("?")).texts == ["yes", "10 tokens in, 5 out"]
 
 
 async def test_calls_of_a_batch_are_one_message_without_a_sound_before_they_run(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ async def test_calls_of_a_batch_are_one_message_without_a_sound_before_they_run(
         hark.model.add("done")
         reply = await hark.say("?")
         lines = "🔧 `act: one`\n🔧 `act: two`\n🔧 `nothing`"
-        assert reply.texts == ["I look.", lines, "done"]
+        assert reply.texts == ["I look.", lines, "done", "20 tokens in, 10 out"]
         assert shown[-2:] == ["I look.", lines]
-        assert [sent.silent for sent in hark.channel.sent[-3:]] == [False, True, True]
+        assert [sent.silent for sent in hark.channel.sent[-4:]] == [False, True, True, True]
         assert hark.stored.deliveries("said", "step", body=lines) == [("", None)]
         turn = await hark.service.parts.store.reads.turn(reply.end.run.turn_id)
         assert turn is not None

@@ -28,7 +28,7 @@ WRITES: dict[str, Callable[[Turns, RunRef], Awaitable[Any]]] = {
     "start_calls": lambda turns, run: turns.start_calls(run, ["call"], ()),
     "process_started": lambda turns, run: turns.process_started(run, "call", 1, "then"),
     "results": lambda turns, run: turns.results(run, [CallResult(CALL, "done")], batch_done=True, events=()),
-    "cut": lambda turns, run: turns.cut(run, lambda cut: ()),
+    "cut": lambda turns, run: turns.cut(run, lambda cut: (), heard=None),
     "finish": lambda turns, run: turns.finish(
         run,
         Outcome.FAILED,

@@ -1,0 +1,290 @@
+"""Budgets: what is refused, what people are told, and that parallel turns stay within them."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.errors import BudgetReached
+from agent.events import Outcome, RunRef
+from agent.message import Usage
+from bot.clock import Clock
+from bot.config.budget import Budget, Limit
+from bot.config.model import Config
+from bot.config.prices import Prices
+from bot.gateway.usage import UsageReport
+from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.usage import Spent
+from bot.runs.budgets import Budgets
+from channels.message import ChatKind, Place
+from tests.bot.background.test_schedule import call, command, due
+from tests.bot.store.opened import opened
+from tests.scripted_model import ScriptedModel
+from tests.service import running, session_of
+from tests.standins.script import Break, Call, Fail, Gate, Hang, Say
+
+PRICED = {
+    "providers": {
+        "mine": {
+            "api": "openai-chat",
+            "base_url": "http://127.0.0.1:9/v1",
+            "models": {"m": {"price": {"input": 100, "output": 1000}}},
+        }
+    },
+    "agent": {"model": "mine/m"},
+}
+
+
+def budget(**scopes: Any) -> Mapping[str, Any]:
+    return {"budget": scopes}
+
+
+async def test_each_call_has_a_row(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PRICED) as hark:
+        hark.model.add(Call("read", {"path": "a.txt"}))
+        hark.model.add("done")
+        await hark.say("look")
+        row = (session_of("1"), "telegram:1", "", "test/scripted", 10, 5, 0.006)
+        columns = ("session_key", "sender", "job_id", "model", "input", "output", "money")
+        assert hark.stored.usage(*columns) == [row, row]
+
+
+async def test_a_reached_budget_is_told_and_no_call_is_made(tmp_path: Path) -> None:
+    async with running(tmp_path, config=budget(session={"tokens": 10})) as hark:
+        reply = await hark.say("first")
+        assert reply.outcome is Outcome.LIMIT
+        assert not hark.model.requests
+        (text,) = reply.texts
+        assert text.startswith("The budget of this conversation is reached: 0 of 10 tokens a day are used")
+        assert "Wed 2026-07-15 00:00 UTC" in text
+        assert reply.end.error_kind == "budget"
+
+
+async def most(home: Path, max_output: int = 1000) -> int:
+    """The most that the first call of a fresh session takes: found by a budget that is too small."""
+    model = ScriptedModel(max_output=max_output)
+    async with running(home, config=budget(turn={"tokens": 1}), model=model) as hark:
+        (text,) = (await hark.say("x")).texts
+    return int(text.partition("could take ")[2].partition(".")[0].replace(",", ""))
+
+
+async def test_a_turn_that_reaches_its_budget_keeps_what_it_has_done(tmp_path: Path) -> None:
+    need = await most(tmp_path / "before")
+    async with running(tmp_path, config=budget(turn={"tokens": need + 30})) as hark:
+        hark.model.add(Call("write", {"path": "a.txt", "content": "kept " * 100}))
+        reply = await hark.say("x")
+        assert reply.outcome is Outcome.LIMIT
+        assert "The budget of a turn is reached" in reply.texts[-1]
+        assert (hark.service.parts.workspace / "a.txt").exists()
+
+
+async def test_the_day_of_this_machine_begins_at_midnight_also_over_a_restart(tmp_path: Path) -> None:
+    need = await most(tmp_path / "before")
+    config = budget(bot={"tokens": need + 10})
+    async with running(tmp_path, config=config) as hark:
+        hark.model.add("one")
+        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        time = hark.time
+    async with running(tmp_path, config=config, time=time) as hark:
+        assert (await hark.say("x")).outcome is Outcome.LIMIT
+        time.advance(24 * 3600)
+        await command(hark, "/new")
+        hark.model.add("two")
+        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+
+
+async def test_money_is_counted_by_price(tmp_path: Path) -> None:
+    async with running(tmp_path, config={**PRICED, **budget(user={"money": 0.01})}) as hark:
+        (text,) = (await hark.say("x")).texts
+        assert "The budget of a person is reached: $0.00 of $0.0100 a day are used" in text
+
+
+async def test_a_person_has_the_same_budget_in_all_conversations(tmp_path: Path) -> None:
+    need = await most(tmp_path / "before")
+    async with running(tmp_path, config=budget(user={"tokens": need + 10})) as hark:
+        hark.model.add("one")
+        await hark.say("x")
+        hark.model.add("two")
+        assert (await hark.say("x", sender="2")).outcome is Outcome.COMPLETED
+        assert (await hark.say("x")).outcome is Outcome.LIMIT
+
+
+async def test_a_call_waits_for_those_that_have_reserved_what_they_will_not_take(tmp_path: Path) -> None:
+    need = await most(tmp_path / "before")
+    gate = Gate()
+    async with running(tmp_path, config=budget(bot={"tokens": need + 100})) as hark:
+        hark.model.add(Say("one", gate=gate))
+        hark.model.add("two")
+        await hark.write("x", sender="1")
+        await hark.model.until_requests(1)
+        await hark.write("x", sender="2")
+        await hark.until(lambda: hark.service.parts.lanes.active == 2, "both runs")
+        assert len(hark.model.requests) == 1
+        gate.open()
+        assert await hark.until_texts(1, "2") == ["two"]
+
+
+async def test_a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Fail(401, "authentication_error"))
+        await hark.say("x")
+        assert hark.stored.usage() == []
+        hark.model.add(Say("word " * 300), Break(after_chunks=8))
+        hark.model.add("rest")
+        await hark.say("x")
+        (broken, whole) = hark.stored.usage("input", "output")
+        assert broken[0] > 100
+        assert broken[1] > 0
+        assert whole == (10, 5)
+
+
+async def test_a_stopped_call_counts_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Hang())
+        await hark.write("x")
+        await hark.model.until_requests(1)
+        await hark.write("/stop")
+        await hark.until(lambda: not hark.model.active, "the stop")
+        await hark.delivered()
+        (found,) = hark.stored.usage("input", "model")
+        assert found[0] > 100
+        assert found[1] == "test/scripted"
+
+
+_CALL = st.tuples(st.integers(0, 900), st.integers(1, 100), st.integers(0, 3))
+_INSERT = (
+    "INSERT INTO usage (at, turn_id, session_key, sender, job_id, model, input, cache_read, cache_write, output)"
+    " VALUES (?,?,'','','','m',?,0,0,0)"
+)
+
+
+def a_turn(turn_id: str) -> Turn:
+    """A turn that nobody wrote."""
+    return Turn(
+        run=RunRef(run_id=turn_id, turn_id=turn_id, session_key="s", attempt=1),
+        kind=TurnKind.REPLY,
+        transcript_id="",
+        messages=(),
+        conv_id=0,
+        place=Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT),
+        step=0,
+        usage=Usage(),
+        ran=0,
+        entries=(),
+        prompt=None,
+        fingerprint=None,
+        more=False,
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(calls=st.lists(_CALL, min_size=1, max_size=12), limit=st.integers(200, 4_000))
+async def test_parallel_turns_are_never_over_the_budget(calls: list[tuple[int, int, int]], limit: int) -> None:
+    """Each call is: what it uses, how much more it reserves, and how long it takes. Whatever fits is made."""
+    clock, fits = Clock(), []
+    with TemporaryDirectory() as home:
+        async with opened(Path(home)) as store:
+            budgets = Budgets(Budget(bot=Limit(tokens=limit)), store, clock, Prices(Config(), {}))
+
+            async def make(number: int, uses: int, more: int, pauses: int) -> None:
+                turn = a_turn(f"t{number}")
+                try:
+                    await budgets.reserve(turn, "m", Usage(uses, more))
+                except BudgetReached:
+                    fits.append(limit - uses - more)
+                    return
+                for _ in range(pauses):
+                    await asyncio.sleep(0)
+                await store.writer.write(lambda db: db.execute(_INSERT, (clock.now(), turn.turn_id, uses)).rowcount)
+                budgets.settle(turn.turn_id)
+
+            await asyncio.gather(*(make(number, *one) for number, one in enumerate(calls)))
+            used = (await store.usage.spent("", "", 0)).bot.tokens
+    assert used <= limit
+    assert all(used > most for most in fits)
+
+
+async def test_a_report_of_a_day_begins_at_midnight(tmp_path: Path) -> None:
+    need = await most(tmp_path / "before")
+    async with running(tmp_path, config=budget(session={"tokens": need})) as hark:
+        hark.model.add("one")
+        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        hark.time.advance(24 * 3600)
+        report = await UsageReport(hark.service.parts.store, hark.service.parts.clock).view()
+        assert [one.calls for one in report.today_by_model] == []
+        assert [one.calls for one in report.week_by_model] == [1]
+
+
+async def test_owners_see_everything_and_others_their_own_session(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PRICED) as hark:
+        for sender in ("1", "2"):
+            await hark.say("x", sender=sender)
+        head = "| Today, by model | calls | fresh | cached | written | output | cost |\n| --- |"
+        for sender, calls in (("1", 2), ("2", 1)):
+            count = len(hark.channel.texts(sender))
+            await hark.write("/usage", sender=sender)
+            text = (await hark.until_texts(count + 1, sender))[-1]
+            assert text.startswith(head)
+            assert f"| test/scripted | {calls} | {10 * calls} | 0 | 0 | {5 * calls} | ${0.006 * calls:.4f} |" in text
+            assert (session_of("1") in text) == (sender == "1")
+
+
+async def test_verbose_says_what_a_turn_has_cost(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PRICED) as hark:
+        await hark.write("/verbose on")
+        await hark.until_texts(1)
+        reply = await hark.say("x")
+        assert reply.texts[-1] == "10 tokens in, 5 out, $0.0060"
+        assert reply.end.money == 0.006
+
+
+async def test_the_limit_of_output_is_reserved(tmp_path: Path) -> None:
+    small, large = [await most(tmp_path / str(limit), limit) for limit in (1000, 3000)]
+    assert large - small == 2000
+
+
+async def test_what_is_settled_while_the_rows_are_read_is_not_missed(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path) as store:
+        budgets = Budgets(Budget(bot=Limit(tokens=100)), store, clock, Prices(Config(), {}))
+        first, second = a_turn("first"), a_turn("second")
+        await budgets.reserve(first, "m", Usage(60, 0))
+        reading = store.usage.spent
+
+        async def slowly(*given: Any) -> Spent:
+            found = await reading(*given)
+            if not budgets_settled:
+                await store.writer.write(lambda db: db.execute(_INSERT, (clock.now(), "first", 60)).rowcount)
+                budgets.settle("first")
+                budgets_settled.append(True)
+            return found
+
+        budgets_settled: list[bool] = []
+        object.__setattr__(store.usage, "spent", slowly)
+        with pytest.raises(BudgetReached):
+            await budgets.reserve(second, "m", Usage(60, 0))
+
+
+async def test_an_owner_is_told_of_what_others_have_reached(tmp_path: Path) -> None:
+    async with running(tmp_path, config=budget(user={"tokens": 1})) as hark:
+        await hark.write("/status")
+        await hark.until_texts(1)
+        (text,) = (await hark.say("x", sender="2")).texts
+        assert (await hark.until_texts(2))[1] == f"On telegram (chat 2) a turn was ended. {text}"
+        assert (await hark.say("x", sender="2")).outcome is Outcome.LIMIT
+        assert len(hark.channel.texts()) == 2
+
+
+async def test_a_job_that_reaches_its_budget_has_failed_and_is_tried_again(tmp_path: Path) -> None:
+    async with running(tmp_path, config=budget(job={"tokens": 1})) as hark:
+        await call(hark, every="2h", prompt="look")
+        await due(hark, 2 * 3600)
+        await hark.delivered()
+        assert "budget of a job" in hark.channel.texts()[-1]
+        assert hark.stored.firings("outcome") == [("failed",)]
+        assert hark.stored.jobs("failures", name="look") == [(1,)]

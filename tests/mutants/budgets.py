@@ -1,0 +1,78 @@
+"""What model calls may take, and how that is counted."""
+
+from tests.mutants import Fault
+
+_BUDGETS = "tests/bot/runs/test_budgets.py::test_"
+
+FAULTS = (
+    Fault(
+        "budgets/reservations-of-others-are-forgotten",
+        "Budgets._over",
+        "total = sum(others, total)",
+        "total = total",
+        (f"{_BUDGETS}parallel_turns_are_never_over_the_budget",),
+    ),
+    Fault(
+        "budgets/the-limit-of-output-is-not-reserved",
+        "Budgets.reserve",
+        "Amount(most.input + most.output,",
+        "Amount(most.input,",
+        (f"{_BUDGETS}the_limit_of_output_is_reserved",),
+    ),
+    Fault(
+        "budgets/what-waits-is-refused",
+        "Budgets.reserve",
+        "spent, need, with_others=False):\n                break",
+        "spent, need, with_others=True):\n                break",
+        (f"{_BUDGETS}a_call_waits_for_those_that_have_reserved_what_they_will_not_take",),
+    ),
+    Fault(
+        "budgets/a-cut-call-is-free",
+        "close_cut_answer",
+        "if found or heard is not None:",
+        "if False:",
+        (f"{_BUDGETS}a_stopped_call_counts_once",),
+    ),
+    Fault(
+        "budgets/a-refused-call-is-charged",
+        "RunJournal.fail",
+        "self._heard or error_kind in _BILLED",
+        "True",
+        (f"{_BUDGETS}a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of_it",),
+    ),
+    Fault(
+        "budgets/money-without-a-price",
+        "unpriced",
+        "if limit.money is not None:",
+        "if False:",
+        ("tests/bot/config/test_choose_model.py::TestBudget::test_money_needs_the_price_of_each_model_that_answers",),
+    ),
+    Fault(
+        "budgets/no-day-ends",
+        "Budgets.reserve",
+        "turn.session_key, today)",
+        "turn.session_key, 0)",
+        (f"{_BUDGETS}the_day_of_this_machine_begins_at_midnight_also_over_a_restart",),
+    ),
+    Fault(
+        "budgets/what-is-settled-meanwhile-is-missed",
+        "Budgets.reserve",
+        "if settled.is_set():",
+        "if False:",
+        (f"{_BUDGETS}what_is_settled_while_the_rows_are_read_is_not_missed",),
+    ),
+    Fault(
+        "budgets/no-owner-is-told",
+        "RunJournal.fail",
+        "if error_kind == BUDGET and not (told",
+        "if False and not (told",
+        (f"{_BUDGETS}an_owner_is_told_of_what_others_have_reached",),
+    ),
+    Fault(
+        "budgets/others-see-everything",
+        "UsageReport._show",
+        '"" if alone else call.session_key',
+        '""',
+        (f"{_BUDGETS}owners_see_everything_and_others_their_own_session",),
+    ),
+)
