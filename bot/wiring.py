@@ -35,7 +35,7 @@ from bot.commands.registry import Command
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, fallback_models, named_model, probe_ollama
 from bot.config.errors import ConfigError, Problem
-from bot.config.model import Config
+from bot.config.model import Config, accounts_of
 from bot.config.prices import Prices, unpriced
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health, Status
@@ -182,25 +182,25 @@ def _assemble(
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
-    jobs, worker = Jobs(dispatcher), clock.new_id()
-    messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
+    messaging, jobs = _messaging(config, clock, outbox, conversations, rooms), Jobs(dispatcher)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs)
     outages = Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
-    around = RunDependencies(store, outbox, bus, clock, requests, outages, budgets, rooms, worker, people.is_owner)
+    around = RunDependencies(
+        store, outbox, bus, clock, requests, outages, budgets, rooms, clock.new_id(), people.is_owner
+    )
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
     status = Status(store, lanes, names[0], chosen[0].why, confinement.shown, clock.stamp, health.view)
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
-    listed = (status.command(), *stops.build(), *_run_commands(config, clock, store, specs, names[0]))
-    listed += (*people_commands.build(pairing), *approvals.build(), *given.commands)
-    registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
+    listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
+    registry = builtin.build(config.agent.name, (*listed, *_run_commands(config, clock, store, specs, jobs)))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     pipeline = _pipeline(config, conversations, commands, requests, pairing)
     parts = Parts(
         store=store,
-        worker=worker,
+        worker=around.worker,
         outbox=outbox,
         lanes=lanes,
         commands=commands,
@@ -221,27 +221,35 @@ def _assemble(
         workspace=config.workspace,
         sandbox=confinement.shown,
     )
-    gateway = _gateway(config, parts, status, local=given.only_local) if given.gateway else None
-    return Service(parts, given.on_preloaded, given.on_wait, gateway)
+    return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
 
 
-def _run_commands(config: Config, clock: Clock, store: Store, specs: Specs, first: str) -> tuple[Command, ...]:
-    """Make the commands about runs: what is set for a session, and what its requests are made of and cost.
+def _outages(config: Config, clock: Clock, store: Store, outbox: Outbox, fleet: Fleet, lanes: Lanes) -> Outages:
+    return Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
 
-    first: the model that answers where nothing is chosen.
-    """
-    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=_offered(config, first))
+
+def _messaging(config: Config, clock: Clock, outbox: Outbox, conversations: Conversations, rooms: Rooms) -> Messaging:
+    return Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
+
+
+def _run_commands(config: Config, clock: Clock, store: Store, specs: Specs, jobs: Jobs) -> tuple[Command, ...]:
+    """Make the commands about runs: what is set for a session, what its requests are made of and cost, and jobs."""
+    offered = _offered(config, specs.answerer.model)
+    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=offered)
     return (
         *settings_commands.build(store),
         *choosing.build(),
         UsageReport(store, clock).command(),
         tools_command.build(specs.toolbox, specs.rooms),
         context_command.build(specs, store, clock.stamp),
+        *background_commands.build(jobs, Control(jobs.dispatcher)),
     )
 
 
-def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "Gateway":
-    """The HTTP interface of the service. local: on the Unix socket alone."""
+def _gateway(config: Config, given: Dependencies, parts: Parts, status: Status) -> "Gateway | None":
+    """Make the HTTP interface of the service; None where it has none."""
+    if not given.gateway:
+        return None
     from bot.gateway import app
     from bot.gateway.server import Gateway
 
@@ -256,7 +264,7 @@ def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "G
         requests=parts.requests,
         usage=UsageReport(parts.store, parts.clock),
     )
-    return Gateway(routes, config.state / SOCKET, None if local else config.gateway)
+    return Gateway(routes, config.state / SOCKET, None if given.only_local else config.gateway)
 
 
 def _conversations(config: Config, store: Store, accounts: Accounts, people: People) -> Conversations:
@@ -315,7 +323,8 @@ def _specs(
     jobs: Jobs,
 ) -> Specs:
     agent, beats, rooms = config.agent, config.heartbeat, messaging.rooms
-    conversations = messaging.conversations
+    conversations, bots = messaging.conversations, [bot for _, bot in accounts_of(config.channels)]
+    named = any(bot.model or any(group.model for group in bot.groups.allow.values()) for bot in bots)
     accounts, people = conversations.accounts, conversations.people
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     toolbox = Toolbox(
@@ -336,7 +345,7 @@ def _specs(
         beating=Answerer(
             names[1], beats.thinking or agent.thinking, replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)
         ),
-        models_there=conversations.model_there,
+        models_there=conversations.model_there if named else None,
         rooms=rooms,
         toolbox=toolbox,
         prompts=prompts,

@@ -114,22 +114,12 @@ def failure(kind: str | None, cause: str | None = None, *, to_owner: bool = True
     return f"{_MODEL_ERRORS[found]}\n\n{cause}" if cause else _MODEL_ERRORS[found]
 
 
-_WHY_NO_MODEL = {
-    ErrorKind.RATE_LIMIT: "The model's provider is limiting requests",
-    ErrorKind.OVERLOADED: "The model's provider is overloaded",
-    ErrorKind.NETWORK: "The model cannot be reached",
-    ErrorKind.AUTH: "The model's provider does not accept the API key",
-    ErrorKind.BILLING: "The account at the model's provider has run out of credit",
-}
 GIVEN_UP = "No model has answered for so long that I have given up on your message. Send it again if you still need it."
 
 
 def outage(kind: ErrorKind, seconds: float, cause: str, *, to_owner: bool) -> str:
-    """What people are told once when no model answers. seconds: after which it makes sense to expect an answer.
-
-    cause: the provider's words, for owners, or empty.
-    """
-    why = _WHY_NO_MODEL[kind] if to_owner or kind in _FOR_EVERYBODY else "I cannot answer at the moment"
+    """What people are told when no model answers; in so many seconds they may expect one. cause: words for owners."""
+    why, _, _ = (_MODEL_ERRORS[kind] if to_owner or kind in _FOR_EVERYBODY else OUT_OF_ORDER).partition(".")
     span = f"{round(seconds / 60)} minutes" if seconds > 75 else "a minute"
     said = f"{why}. I have kept your message and answer by myself, most likely in about {span}; /stop drops it."
     return f"{said}\n\n{cause}" if cause else said

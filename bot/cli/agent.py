@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic_core import to_json
 
-from agent.events import WAITING, AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, Notice
+from agent.events import PARKED, WAITING, AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, Notice
 from agent.message import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
@@ -123,6 +123,8 @@ async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], 
                 return
             if isinstance(event, Notice) and event.kind == WAITING:
                 complain("It waits for a decision; `hark approvals list` shows it.")
+            if isinstance(event, Notice) and event.kind == PARKED:
+                complain(event.detail)
     raise Unreachable("the service has gone away")
 
 

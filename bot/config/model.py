@@ -214,7 +214,7 @@ class Source:
     mistakes: tuple[Problem, ...] = field(default=(), compare=False)
 
 
-def _accounts(channels: ChannelSections) -> Iterator[tuple[KeyPath, AccountSection]]:
+def accounts_of(channels: ChannelSections) -> Iterator[tuple[KeyPath, AccountSection]]:
     """Yield the sections of all accounts with their keys; that of a platform stands for its only account."""
     for name, section in channels.sections().items():
         accounts = section.accounts if isinstance(section, PlatformSection) else {}
@@ -274,7 +274,7 @@ class Config(Section):
     @field_validator("channels")
     @classmethod
     def _tools_exist(cls, channels: Channels) -> Channels:
-        for (_, *at), bot in _accounts(channels):
+        for (_, *at), bot in accounts_of(channels):
             check_tools(bot.tools, (*at, "tools"))
             for group, rules in bot.groups.allow.items():
                 check_tools(rules.tools, (*at, "groups", "allow", group, "tools"))
@@ -287,7 +287,7 @@ class Config(Section):
             (("heartbeat", "model"), self.heartbeat.model),
         ]
         models += [(("agent", "fallbacks", at, "model"), one.model) for at, one in enumerate(self.agent.fallbacks)]
-        for at, bot in _accounts(self.channels):
+        for at, bot in accounts_of(self.channels):
             models.append(((*at, "model"), bot.model))
             models += [((*at, "groups", "allow", name, "model"), one.model) for name, one in bot.groups.allow.items()]
         for key, model in models:

@@ -200,6 +200,8 @@ def _sender(request: Request) -> str:
 
 def _run_view(view: TurnView, request: Request, waits_for: Approval | None) -> RunView:
     status = _STATUS[view.state]
+    if view.state is TurnState.PARKED and waits_for is None:  # until a model works again
+        status = _STATUS[TurnState.QUEUED]
     if view.outcome in ("timeout", "limit"):
         status = view.outcome
     error = None

@@ -42,7 +42,7 @@ from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
 from bot.runs.budgets import Budgets
 from bot.runs.media import outgoing_file
-from bot.runs.outages import Outages
+from bot.runs.outages import KEY_FAILURES, Outages
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
@@ -226,7 +226,8 @@ class RunJournal:
 
     @_followed_through
     async def park_for_model(self, outage: Outage) -> AgentEnd | None:
-        if self.turn.kind in BY_THEMSELVES:
+        for_program = self.turn.place.kind is ChatKind.API and outage.kind in KEY_FAILURES
+        if self.turn.kind in BY_THEMSELVES or for_program:  # a program is rather told at once that its key is refused
             return None
         await self.keep()
         self.stop_showing()

@@ -29,7 +29,8 @@ log = structlog.get_logger()
 
 # Seconds between probes: while turns wait, otherwise, and for failures that only an owner can mend.
 PARKED_EVERY, OTHERWISE_EVERY, MENDED_EVERY = 20.0, 300.0, 300.0
-_FOR_OWNERS = (ErrorKind.AUTH, ErrorKind.BILLING)
+# Failures of keys, which only an owner can mend.
+KEY_FAILURES = (ErrorKind.AUTH, ErrorKind.BILLING)
 _HOUR = 3_600_000
 
 
@@ -58,11 +59,12 @@ class Outages:
         to_owner: only owners read the conversation of the turn. Raises StaleRun or StoreUnavailable.
         """
         now = self._clock.now()
-        wait = max(outage.until - now, int(PARKED_EVERY * 1000)) / 1000
+        least = MENDED_EVERY if outage.kind in KEY_FAILURES else PARKED_EVERY
+        wait = max((outage.until - now) / 1000, least)
         cause = outage.cause if to_owner else ""
         said = wording.outage(outage.kind, wait, cause, to_owner=to_owner or turn.place.kind in LOCAL)
         notice = None
-        if outage.kind in _FOR_OWNERS and not to_owner:
+        if outage.kind in KEY_FAILURES and not to_owner:
             source = sentence("outage", outage.kind, now // _HOUR)
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(turn.place, outage.kind, outage.cause))
         blocks = self._blocks(turn, "outage", said)
@@ -121,7 +123,8 @@ class Outages:
                 for session_key in await self._store.outages.resume((wanted,)):
                     self._wake(session_key)
         for name in self._fleet.down:
-            await self._probe(name, OTHERWISE_EVERY)
+            if not all(self._fleet.is_down(other) for other, _ in self._fleet.chain(name)):  # another one stands in
+                await self._probe(name, OTHERWISE_EVERY)
         return bool(self._fleet.missed or self._fleet.rests)
 
     async def _works(self, wanted: str) -> bool:
@@ -142,7 +145,7 @@ class Outages:
             rest, now = self._fleet.rest_of(client), self._clock.monotonic()
             if rest is not None and rest.asked > self._clock.now():
                 continue
-            pause = MENDED_EVERY if rest is not None and rest.kind in _FOR_OWNERS else every
+            pause = MENDED_EVERY if rest is not None and rest.kind in KEY_FAILURES else every
             if now - self._probed.setdefault((client.name, client.key), now) >= pause:
                 self._probed[client.name, client.key] = now
                 if await self._fleet.probe(client):

@@ -73,8 +73,8 @@ class Specs:
     # What answers people and jobs, and what answers beats.
     answerer: Answerer
     beating: Answerer
-    # Returns the model that the configuration names for the place of a message; empty: it names none.
-    models_there: Callable[[InboundMessage], str]
+    # Returns the model that the configuration names for the place of a message, or an empty text; None: it names none.
+    models_there: Callable[[InboundMessage], str] | None
     # The folders in which the tools of sessions work.
     rooms: Rooms
     toolbox: Toolbox
@@ -93,7 +93,7 @@ class Specs:
         """
         if kind is TurnKind.BEAT:
             return self.beating
-        model = settings.model or (self.models_there(messages[0]) if messages else "")
+        model = settings.model or (self.models_there(messages[0]) if self.models_there and messages else "")
         thinking = (messages[-1].thinking if messages else "") or settings.thinking
         if not (model or thinking):
             return self.answerer

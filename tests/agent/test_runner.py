@@ -81,7 +81,7 @@ async def test_waiting_has_an_end(tmp_path: Path, told: list[float | None], wait
             await hark.model.until_requests(number)
         end = await ended(hark)
         (told,) = hark.channel.texts()
-        assert told.startswith("The model's provider is limiting requests. I have kept your message")
+        assert told.startswith("The model's provider is limiting requests right now. I have kept your message")
     assert end.outcome is Outcome.PARKED
     assert len(hark.model.requests) == len(waits) + 1
 

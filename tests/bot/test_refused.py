@@ -103,14 +103,14 @@ async def test_of_refused_messages_an_owner_is_told_once_an_hour_and_kind(tmp_pa
 async def test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await hark.say("hello")
-        kinds = [(401, 0), (401, 0), (402, 0), (401, 3600)]
+        kinds = [(404, 0), (404, 0), (451, 0), (404, 3600)]
         for status, seconds in kinds:
             hark.time.advance(seconds)
-            hark.model.add(Fail(status, {401: "authentication_error", 402: "billing_error"}[status]))
+            hark.model.add(Fail(status, {404: "not_found_error", 451: "unavailable"}[status]))
             assert len((await hark.say("hi", sender="2")).texts) == 1
         await hark.delivered()
         told = [text for text in hark.channel.texts() if text.startswith("An answer on telegram (chat 2) failed.")]
-        assert ["key" in text for text in told] == [True, False, True]
+        assert ["name" in text for text in told] == [True, False, True]
 
 
 async def lose(delivery: Delivery) -> SendResult:

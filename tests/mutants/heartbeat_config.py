@@ -51,17 +51,10 @@ FAULTS = (
         (f"{_BEATS}money_needs_the_price_of_the_model_that_beats",),
     ),
     Fault(
-        "heartbeat-config/beats-think-as-answers-do",
-        "beat_model",
-        "beat.thinking or config.agent.thinking",
-        "config.agent.thinking",
-        (f"{_BEATS}another_level_of_thinking",),
-    ),
-    Fault(
         "heartbeat-config/a-model-of-beats-without-its-provider",
         "Config._model_has_its_provider",
-        '("heartbeat", self.heartbeat.model)',
-        '("heartbeat", None)',
+        '(("heartbeat", "model"), self.heartbeat.model),',
+        "",
         (f"{_CONFIG}a_mistake_is_one_line",),
     ),
     Fault(

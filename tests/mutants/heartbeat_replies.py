@@ -120,8 +120,8 @@ FAULTS = (
     Fault(
         "heartbeat-replies/the-model-of-other-turns",
         "_specs",
-        "beating=Answerer(clients[1]",
-        "beating=Answerer(clients[0]",
+        "            names[1], beats",
+        "            names[0], beats",
         (f"{_SHOWN}beats_have_a_model_of_their_own",),
     ),
     Fault(

@@ -129,9 +129,9 @@ FAULTS = (
     ),
     Fault(
         "inbound/a-refused-image-ends-the-conversation",
-        "Runner._wait_for",
-        "error.kind is ErrorKind.INVALID_REQUEST and self._loop.hide_images()",
-        "False",
+        "agent/runner.py",
+        "ErrorKind.INVALID_REQUEST: (A.NO_IMAGES, A.NEXT_MODEL)",
+        "ErrorKind.INVALID_REQUEST: (A.NEXT_MODEL,)",
         (f"{_MEDIA}an_image_that_the_provider_refuses_does_not_end_the_conversation",),
     ),
     Fault(

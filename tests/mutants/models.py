@@ -157,15 +157,15 @@ FAULTS = (
     Fault(
         "models/the-cause-is-no-warning",
         "Runner._log",
-        "write = log.warning if given_up else log.info",
+        "write = log.warning if ends else log.info",
         "write = log.info",
         (f"{_MODEL_ERRORS}the_cause_is_one_warning",),
     ),
     Fault(
         "models/every-retry-is-said",
         "Runner._notice",
-        "if what not in self._told else {}",
-        "if True else {}",
+        "what and what not in self._told and",
+        "what and",
         (f"{_MODEL_ERRORS}retries_are_said_in_plain_words_and_once",),
     ),
     Fault(

@@ -25,8 +25,8 @@ FAULTS = (
     Fault(
         "parking/never-expires",
         "still_waits",
-        "if expires_at is not None and expires_at > now:",
-        "if expires_at is not None:",
+        "(expires_at is not None and expires_at > now)",
+        "expires_at is not None",
         ("tests/bot/persistence/test_approvals.py::test_a_turn_goes_on_without_a_decision_once_its_time_is_over",),
     ),
     Fault(

@@ -8,9 +8,9 @@ _AT_ONCE = "tests/bot/runs/test_beginning_at_once.py"
 FAULTS = (
     Fault(
         "runs/one-break-more-and-no-further",
-        "Runner._goes_further",
-        "return error.kind in _TRY_AGAIN and self._loop.step",
-        "return False and self._loop.step",
+        "Runner._can",
+        "return again or (goes_on and await self._journal.keep())",
+        "return again",
         (
             "tests/agent/test_runner.py"
             "::test_an_answer_that_breaks_again_and_again_goes_on_while_it_gets_further[cuts0-block]",
@@ -21,16 +21,13 @@ FAULTS = (
         "RunJournal.keep",
         "if blocks := self._replies.cut():",
         "if blocks := ():",
-        (
-            "tests/agent/test_runner.py"
-            "::test_what_was_streamed_of_an_answer_that_gets_no_further_is_shown_and_kept[cuts1-560]",
-        ),
+        ("tests/agent/test_runner.py::test_an_answer_that_gets_no_further_goes_on_after_a_pause[cuts1-560]",),
     ),
     Fault(
         "runs/breaks-without-end",
-        "Runner._goes_further",
-        "and self._loop.step < self._spec.limits.max_steps",
-        "and self._loop.step < 200",
+        "Runner._can",
+        "self._loop.step < self._spec.limits.max_steps",
+        "True",
         ("tests/agent/test_runner.py::test_an_answer_that_always_breaks_has_an_end",),
     ),
     Fault(
@@ -44,25 +41,18 @@ FAULTS = (
         ),
     ),
     Fault(
-        "runs/one-model-for-all-steps",
-        "Runner.__init__",
-        "lambda: self.model)",
-        "lambda: spec.model)",
-        ("tests/bot/runs/test_specs.py::test_the_model_may_change_between_steps",),
-    ),
-    Fault(
         "runs/the-start-names-another-model",
         "Specs.answered_by",
-        "model = self.answering(kind, settings).model",
-        "model = self.answerer.model",
-        ("tests/bot/runs/test_specs.py::test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session",),
+        "AnsweredBy(found.model, found.thinking)",
+        "AnsweredBy(self.answerer.model, found.thinking)",
+        ("tests/bot/runs/test_model_commands.py::test_a_session_chooses_its_model",),
     ),
     Fault(
         "runs/one-model-for-all-sessions",
         "Specs.of",
-        "model=answerer.model",
-        "model=self.answerer.model",
-        ("tests/bot/runs/test_specs.py::test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session",),
+        "Route(self.fleet, answerer.model,",
+        "Route(self.fleet, self.answerer.model,",
+        ("tests/bot/runs/test_model_commands.py::test_a_session_chooses_its_model",),
     ),
     Fault(
         "runs/sweep-removed",

@@ -84,9 +84,9 @@ providers:
 """
     chosen = choose(tmp_path, text, OPENAI_API_KEY="o", ANTHROPIC_API_KEY="a")
     assert (chosen.model, chosen.context_window, chosen.max_output) == ("gpt-5.1", 10000, 500)
-    assert (chosen.vision, chosen.thinking, chosen.params) == (False, "off", (("seed", 1),))
+    assert (chosen.vision, chosen.thinks, chosen.params) == (False, False, (("seed", 1),))
     thinking = choose(tmp_path, "agent: {model: openai/gpt-5.1, thinking: high}", OPENAI_API_KEY="o")
-    assert (thinking.thinking, thinking.max_output) == ("high", 8192)
+    assert (thinking.thinks, thinking.max_output) == (True, 8192)
 
 
 @pytest.mark.parametrize("name", ["offline", "offline/offline"])
@@ -133,14 +133,8 @@ class TestBeats:
         text = "agent: {thinking: high}\nheartbeat: {model: anthropic/claude-haiku}"
         beat = self.beat(tmp_path, text, OPENAI_API_KEY="o", ANTHROPIC_API_KEY="a")
         assert beat is not None
-        assert (beat.name, keys(beat), beat.thinking) == ("anthropic/claude-haiku", ["a"], "high")
+        assert (beat.name, keys(beat), beat.thinks) == ("anthropic/claude-haiku", ["a"], True)
         assert beat.why == "heartbeat.model names it"
-
-    @pytest.mark.parametrize(("told", "thinks"), [("low", "low"), ("off", "off"), ("auto", "off")])
-    def test_another_level_of_thinking(self, tmp_path: Path, told: str, thinks: str) -> None:
-        beat = self.beat(tmp_path, f"agent: {{thinking: high}}\nheartbeat: {{thinking: {told}}}", OPENAI_API_KEY="o")
-        assert beat is not None
-        assert (beat.provider, beat.thinking) == ("openai", thinks)
 
     def test_a_model_without_its_key_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"heartbeat\.model: `anthropic/x` needs a key: .* set ANTHROPIC_API_KEY"):

@@ -36,7 +36,7 @@ async def test_it_stands_from_acceptance_to_answer(tmp_path: Path) -> None:
 
 async def test_it_goes_when_the_answer_fails(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hark.model.add(Fail(401))
+        hark.model.add(Fail(404))
         await hark.write("hello")
         await hark.until(lambda: len(reactions(hark)) == 2, "the end of the reaction")
 

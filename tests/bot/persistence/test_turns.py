@@ -70,7 +70,7 @@ async def test_a_run_that_lost_its_turn_writes_nothing(opens: Opens, gone: str) 
             lambda: store.turns.start_calls(turn.run, ["c1"], [start]),
             lambda: store.turns.process_started(turn.run, "c1", 1, "then"),
             lambda: store.turns.results(turn.run, [result], batch_done=True, events=()),
-            lambda: store.turns.cut(turn.run, lambda cut: ()),
+            lambda: store.turns.cut(turn.run, lambda cut: (), heard=None),
             lambda: store.approvals.park(turn.run, "c1", ask, request, here),
             lambda: store.turns.finish(
                 turn.run, Outcome.FAILED, error_kind=None, error_message=None, where=here, blocks=blocks
@@ -88,7 +88,7 @@ async def test_what_was_planned_of_a_cut_answer_is_kept_as_said(opens: Opens) ->
         turn = await claim(store)
         block = Planned(source=sentence(f"turn:{turn.turn_id}:s1:b0"), body="half", nonce=1, said="half", step=1)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [block])
-        cut = await store.turns.cut(turn.run, lambda cut: ())
+        cut = await store.turns.cut(turn.run, lambda cut: (), heard=None)
         assert cut.step == 1
         assert [line.kind for line in cut.entries] == ["assistant_cut", "note"]
         assert cut.entries[0].message.text == "half"

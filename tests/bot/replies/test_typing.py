@@ -33,7 +33,7 @@ async def test_it_is_renewed_while_the_run_works_and_ends_with_its_last_block(tm
 async def test_it_ends_before_a_sentence_about_a_failure_and_at_a_stop(tmp_path: Path) -> None:
     time = LoopTime()
     async with running(tmp_path, channel=TYPING) as hark:
-        hark.model.add(Fail(401))
+        hark.model.add(Fail(404))
         await hark.say("hello")
         await time.advance(20)
         assert [kind for kind, _ in hark.channel.log] == ["working", "send"]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from agent.errors import BudgetReached
 from agent.events import Outcome, RunRef
 from agent.message import Usage
+from agent.models.base import ModelSpec
 from bot.clock import Clock
 from bot.config.budget import Budget, Limit
-from bot.config.model import Config
 from bot.config.prices import Prices
 from bot.gateway.usage import UsageReport
 from bot.persistence.turns import Turn, TurnKind
@@ -38,6 +38,11 @@ PRICED = {
     },
     "agent": {"model": "mine/m"},
 }
+
+
+def unknown(name: str) -> ModelSpec:
+    """No model is known by its name."""
+    raise LookupError(name)
 
 
 def budget(**scopes: Any) -> Mapping[str, Any]:
@@ -189,7 +194,7 @@ async def test_parallel_turns_are_never_over_the_budget(calls: list[tuple[int, i
     clock, fits = Clock(), []
     with TemporaryDirectory() as home:
         async with opened(Path(home)) as store:
-            budgets = Budgets(Budget(bot=Limit(tokens=limit)), store, clock, Prices(Config(), {}))
+            budgets = Budgets(Budget(bot=Limit(tokens=limit)), store, clock, Prices({}, unknown))
 
             async def make(number: int, uses: int, more: int, pauses: int) -> None:
                 turn = a_turn(f"t{number}")
@@ -251,7 +256,7 @@ async def test_the_limit_of_output_is_reserved(tmp_path: Path) -> None:
 async def test_what_is_settled_while_the_rows_are_read_is_not_missed(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path) as store:
-        budgets = Budgets(Budget(bot=Limit(tokens=100)), store, clock, Prices(Config(), {}))
+        budgets = Budgets(Budget(bot=Limit(tokens=100)), store, clock, Prices({}, unknown))
         first, second = a_turn("first"), a_turn("second")
         await budgets.reserve(first, "m", Usage(60, 0))
         reading = store.usage.spent
