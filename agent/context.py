@@ -164,6 +164,34 @@ class Context:
                     failed.pop((result.name, ""), None)
         return next(reversed(failed.values()), None)
 
+    def acts(self, turn_id: str) -> tuple[ToolCall, ...]:
+        """Return the calls of a turn that succeeded, oldest first.
+
+        Where the turn was answered already and went on because a person wrote again, only the calls after that count.
+        """
+        found: dict[str, ToolCall] = {}
+        done: list[ToolCall] = []
+        answered = False
+        for entry in self.of_turn(turn_id):
+            message = entry.message
+            if entry.kind == "assistant":
+                answered = not message.tool_calls
+                found |= {call.call_id: call for call in message.tool_calls}
+            elif entry.kind == "user" and answered:
+                done.clear()
+            done += [found[one.call_id] for one in message.tool_results if not one.is_error and one.call_id in found]
+        return tuple(done)
+
+    def succeeded(self, turn_id: str | None = None) -> set[str]:
+        """Return the names of the tools that had a successful call in a turn; None: in any turn that is shown."""
+        entries = self.entries if turn_id is None else self.of_turn(turn_id)
+        return {result.name for entry in entries for result in entry.message.tool_results if not result.is_error}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the transcript was left out."""
+        return self.start == 1 and not (self.entries and self.entries[0].kind == "summary")
+
     def said(self, turn_id: str, speaking: Collection[str]) -> bool:
         """Whether a turn has shown people anything. speaking: names of tools that send messages."""
         for entry in reversed(self.of_turn(turn_id)):

@@ -19,7 +19,7 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agent.message import Entry, Message, ToolResult, Usage
+from agent.message import Entry, Message, ToolCall, ToolResult, Usage
 from agent.models.base import ThinkingLevel
 from agent.tools.base import Ask, Decision
 
@@ -53,6 +53,8 @@ class Step:
     note: Message | None = None
     # A failed call that people are told about, if the turn ends with this answer.
     failed: ToolResult | None = None
+    # The calls that succeeded since people were last answered in this turn, oldest first; empty where the turn goes on.
+    acts: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

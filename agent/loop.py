@@ -13,6 +13,7 @@ from typing import Literal
 
 from agent.bridge import Bridge, bridged
 from agent.calls.batch import run_batch
+from agent.calls.claims import ANY_TOOL, unfounded
 from agent.calls.loop_guard import OVER_NOTE, repeats
 from agent.context import CUT_NOTE, UNSAID_NOTE, Context
 from agent.errors import ErrorKind, ModelError
@@ -50,6 +51,11 @@ from agent.spec import RunSpec
 LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
     "Say in a few sentences what is done and what is still open."
+)
+CLAIM_NOTE = (
+    "Your answer says that something was done, but no call in this turn did it successfully. "
+    "Do it now with a call, or answer again and say plainly that it was not done. "
+    "The answer above does not stand; do not mention this note."
 )
 # How many answers of a turn that reached the limit of output are continued.
 LIMIT_CUTS = 2
@@ -130,6 +136,8 @@ class Loop:
             outcome = Outcome.LIMIT
             if allow_calls and self._context.marked(spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS:
                 note = _note(CUT_NOTE if message.parts else UNSAID_NOTE, Mark.LIMIT)
+        elif allow_calls and not message.tool_calls and self._claims(message.text):
+            note = _note(CLAIM_NOTE, Mark.CLAIM)
         ended = MessageEnd(
             run=spec.ref,
             at=spec.now(),
@@ -138,7 +146,7 @@ class Loop:
             calls=tuple(call.call_id for call in message.tool_calls),
             stop_reason=answer.stop_reason,
             usage=answer.usage,
-            cut=note is not None,
+            cut=note is not None and note.mark is Mark.LIMIT,
         )
         kept = await self._journal.step(
             Step(
@@ -149,6 +157,7 @@ class Loop:
                 outcome=outcome,
                 note=note,
                 failed=None if note or message.tool_calls else self._failed(),
+                acts=() if note or message.tool_calls else self._context.acts(spec.ref.turn_id),
             )
         )
         self.step = step
@@ -156,6 +165,16 @@ class Loop:
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.end
+
+    def _claims(self, text: str) -> bool:
+        """Whether an answer claims an act that no call did, and the model has not been told so in this turn."""
+        spec, context = self._spec, self._context
+        if spec.may_be_empty or not unfounded(text, ()):
+            return False
+        if context.marked(spec.ref.turn_id, Mark.CLAIM):
+            return False
+        before = context.succeeded() if context.is_whole else ANY_TOOL
+        return unfounded(text, context.succeeded(spec.ref.turn_id), before)
 
     def _failed(self) -> ToolResult | None:
         """Return the last change that failed for good in this turn, not counting calls that were denied or repeated."""
@@ -241,6 +260,8 @@ class Loop:
         if answer.stop_reason == "refusal":
             raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")
         said = self.said or self._context.said(self._spec.ref.turn_id, self._speaking)
+        # What answers the note about a claim must say something, for the answer before it may not have been shown.
+        said = said and not (self._context.entries and self._context.entries[-1].message.mark is Mark.CLAIM)
         if not (said or answer.stop_reason == "max_output" or self._spec.may_be_empty):
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
         # An empty answer after words of an earlier step adds nothing to the transcript.

@@ -23,6 +23,7 @@ class Mark(StrEnum):
     LIMIT = "limit"  # A note: the reply reached the limit of output and goes on.
     STEPS = "steps"  # A note: the turn has reached its limit of steps.
     CIRCLES = "circles"  # A note: the turn repeats itself and must end.
+    CLAIM = "claim"  # A note: the reply claims an act that no call did.
     REPEATED = "repeated"  # A result: the call was refused because it had been made again and again.
     FILES = "files"  # A message: it holds the files of the messages before it.
 

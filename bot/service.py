@@ -36,7 +36,7 @@ from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.recovery import CutTurn
 from bot.runs.lanes import Lanes
-from bot.runs.outages import Outages
+from bot.runs.outages import OutageWatch
 from bot.store.database import passes
 from bot.store.store import Store
 from bot.store.writer import once_available
@@ -77,7 +77,7 @@ class Parts:
     health: Health
     # All models.
     fleet: Fleet
-    outages: Outages
+    outages: OutageWatch
     clock: Clock
     drain_seconds: float
     bus: EventBus

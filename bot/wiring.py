@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent import models
-from agent.errors import ErrorKind
 from agent.models.base import ModelClient, ModelSpec
-from agent.models.fleet import Fallback, Fleet
+from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
@@ -18,7 +16,7 @@ from agent.spec import CallRules, Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.registry import same_for_all
-from bot import furniture
+from bot import catalogue, furniture
 from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests
 from bot.background import commands as background_commands
@@ -33,10 +31,9 @@ from bot.clock import Clock
 from bot.commands import builtin
 from bot.commands.registry import Command
 from bot.compose import composer
-from bot.config.choose_model import Probe, beat_model, choose_model, fallback_models, named_model, probe_ollama
-from bot.config.errors import ConfigError, Problem
+from bot.config.choose_model import Probe, probe_ollama
 from bot.config.model import Config, accounts_of
-from bot.config.prices import Prices, unpriced
+from bot.config.prices import Prices
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
@@ -58,9 +55,10 @@ from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.model_commands import ModelCommands
-from bot.runs.outages import Outages
+from bot.runs.outages import OutageWatch
 from bot.runs.permissions import Permissions
 from bot.runs.prompts import Prompts
+from bot.runs.receipts import Receipts
 from bot.runs.rooms import Rooms
 from bot.runs.runner import Presentation, TurnRunner
 from bot.runs.specs import Answerer, Specs, Toolbox
@@ -111,91 +109,56 @@ async def build(config: Config, given: Dependencies) -> Service:
     clock = given.clock
     wanted = config.tools.exec.sandbox if config.tools.exec.security != "deny" else "none"
     proving = asyncio.create_task(asyncio.to_thread(choose, wanted), name="prove-sandbox")
-    chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
-    chosen = replace(chosen, why="given") if given.model else chosen
-    beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
-    fallbacks = fallback_models(config, given.environ)
-    for one in filter(None, (chosen, beating, *fallbacks)):
-        if found := tuple(unpriced(config, one)):
-            raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
+    known = await asyncio.to_thread(catalogue.choose, config, given.environ, given.ollama, given.model)
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await create_workspace(config.workspace)
     bus = EventBus()
     stale = partial(is_stale, config.sessions.reset, clock.zone)
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
-    specs = {one.name: one for one in (*fallbacks, beating or chosen, chosen)}
-    if given.model is not None:
-        specs[given.model.name] = chosen
-    find = partial(named_model, config, given.environ)
-    prices = Prices(specs, find)
+    prices = Prices(known.find)
     store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale, prices.cost)
     try:
         confinement = furniture.confinement(config, await proving)
-        pairs = zip(config.agent.fallbacks, fallbacks, strict=True)
-        stand_ins = [Fallback(spec.name, _kinds(one.on)) for one, spec in pairs]
-        fleet = Fleet(partial(_clients, specs, find, given.model), stand_ins, clock.now, store.outages.rest)
+        fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest)
         budgets = Budgets(config.budget, store, clock, prices)
-        return _assemble(config, given, (chosen, beating or chosen), fleet, budgets, store, bus, confinement)
+        return _assemble(config, given, known, fleet, budgets, store, bus, confinement)
     except BaseException:
         await store.close()
         raise
 
 
-def _clients(
-    specs: Mapping[str, ModelSpec], find: Callable[[str], ModelSpec], given: ModelClient | None, name: str
-) -> Sequence[ModelClient]:
-    """Make the clients of a model, one for each key. given: answers instead. Raises LookupError."""
-    if given is not None:
-        return [given]
-    spec = specs.get(name) or find(name)
-    return [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
-
-
-def _offered(config: Config, first: str) -> tuple[str, ...]:
-    """Return the models that the configuration names, beginning with the one that answers."""
-    named = [f"{name}/{model}" for name, provider in config.providers.items() for model in provider.models]
-    return tuple(dict.fromkeys((first, *(one.model for one in config.agent.fallbacks), *named)))
-
-
-def _kinds(names: Sequence[str]) -> Container[ErrorKind]:
-    """Return the kinds of failures that `agent.fallbacks` names."""
-    return tuple(ErrorKind) if "all" in names else tuple(map(ErrorKind, names))
-
-
 def _assemble(
     config: Config,
     given: Dependencies,
-    chosen: tuple[ModelSpec, ModelSpec],
+    known: catalogue.Catalogue,
     fleet: Fleet,
     budgets: Budgets,
     store: Store,
     bus: EventBus,
     confinement: Confinement,
 ) -> Service:
-    """Make the parts and connect them. chosen: the model that answers, and the one of heartbeats."""
-    names = fleet.clients(chosen[0].name)[0].name, fleet.clients(chosen[1].name)[0].name
+    """Make the parts and connect them."""
+    names = fleet.clients(known.chosen.name)[0].name, fleet.clients(known.beating.name)[0].name
     clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
     rooms, approvals = furniture.rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
-    dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
+    dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
     messaging, jobs = _messaging(config, clock, outbox, conversations, rooms), Jobs(dispatcher)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs)
-    outages = Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
-    around = RunDependencies(
-        store, outbox, bus, clock, requests, outages, budgets, rooms, clock.new_id(), people.is_owner
-    )
+    outages = OutageWatch(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
+    around = _around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
-    status = Status(store, lanes, names[0], chosen[0].why, confinement.shown, clock.stamp, health.view)
+    status = Status(store, lanes, names[0], known.chosen.why, confinement.shown, clock.stamp, health.view)
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
     listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
-    registry = builtin.build(config.agent.name, (*listed, *_run_commands(config, clock, store, specs, jobs)))
+    registry = builtin.build(config.agent.name, (*listed, *_run_commands(known, clock, store, specs, jobs)))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     pipeline = _pipeline(config, conversations, commands, requests, pairing)
     parts = Parts(
@@ -224,18 +187,46 @@ def _assemble(
     return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
 
 
-def _outages(config: Config, clock: Clock, store: Store, outbox: Outbox, fleet: Fleet, lanes: Lanes) -> Outages:
-    return Outages(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
+def _outages(config: Config, clock: Clock, store: Store, outbox: Outbox, fleet: Fleet, lanes: Lanes) -> OutageWatch:
+    return OutageWatch(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
+
+
+def _around(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    outbox: Outbox,
+    bus: EventBus,
+    requests: Requests,
+    outages: OutageWatch,
+    budgets: Budgets,
+    rooms: Rooms,
+) -> RunDependencies:
+    """Collect what every run works with, under a new name of this process."""
+    return RunDependencies(
+        store=store,
+        outbox=outbox,
+        bus=bus,
+        clock=clock,
+        requests=requests,
+        outages=outages,
+        budgets=budgets,
+        rooms=rooms,
+        receipts=Receipts(config.agent.receipts, outbox, clock),
+        worker=clock.new_id(),
+        is_owner=rooms.people.is_owner,
+    )
 
 
 def _messaging(config: Config, clock: Clock, outbox: Outbox, conversations: Conversations, rooms: Rooms) -> Messaging:
     return Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
 
 
-def _run_commands(config: Config, clock: Clock, store: Store, specs: Specs, jobs: Jobs) -> tuple[Command, ...]:
+def _run_commands(
+    known: catalogue.Catalogue, clock: Clock, store: Store, specs: Specs, jobs: Jobs
+) -> tuple[Command, ...]:
     """Make the commands about runs: what is set for a session, what its requests are made of and cost, and jobs."""
-    offered = _offered(config, specs.answerer.model)
-    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=offered)
+    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=known.offered())
     return (
         *settings_commands.build(store),
         *choosing.build(),

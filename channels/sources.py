@@ -78,6 +78,11 @@ def of_turn(turn_id: str, *names: object) -> Source:
     return sentence("turn", turn_id, *names)
 
 
+def receipt(turn_id: str, step: int) -> Source:
+    """The line under an answer that says what its turn has done."""
+    return of_turn(turn_id, f"s{step}", "receipt")
+
+
 def tool_message(turn_id: str, call_id: str) -> Source:
     """What a call of a tool sends."""
     return Source(SourceKind.TOOL, f"tool:{turn_id}:{call_id}")

@@ -270,7 +270,7 @@ def session_of(sender: str) -> str:
 def settings(home: Path, changes: Mapping[str, Any] | None = None) -> Config:
     """A configuration for a test: everybody may write, person 1 is the owner, and nothing drains."""
     document: Json = {
-        "agent": {"drain_seconds": 0},
+        "agent": {"drain_seconds": 0, "receipts": "off"},
         "owners": ["telegram:1"],
         "queue": {"debounce_ms": 0},
         "heartbeat": {"every": "0"},

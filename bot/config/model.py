@@ -111,6 +111,10 @@ class Agent(Section):
         default=60, description="Silence of the model before it is asked once more, then given up; 0 is off."
     )
     max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
+    receipts: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="A line of what was done under an answer; auto: in direct chats and terminals, on: in groups too.",
+    )
     drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
 
 

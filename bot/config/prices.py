@@ -1,6 +1,6 @@
 """What models cost, as far as it is known, and whether budgets of money can be kept."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from agent.message import Usage
 from agent.models.base import ModelSpec
@@ -14,16 +14,16 @@ _NOTHING = Price(input=0, output=0)
 class Prices:
     """The prices of models by their names."""
 
-    def __init__(self, specs: Mapping[str, ModelSpec], find: Callable[[str], ModelSpec]) -> None:
-        """specs: the models that are known to answer. find: returns any other one, or raises LookupError."""
-        self._specs, self._find = specs, find
+    def __init__(self, find: Callable[[str], ModelSpec]) -> None:
+        """find: returns a model by its name, or raises LookupError."""
+        self._find = find
         self._known: dict[str, Price | None] = {}
 
     def of(self, model: str) -> Price | None:
         """Return the price of a model; None if it is not known."""
         if model not in self._known:
             try:
-                self._known[model] = price_of(self._specs.get(model) or self._find(model))
+                self._known[model] = price_of(self._find(model))
             except LookupError:
                 self._known[model] = None
         return self._known[model]

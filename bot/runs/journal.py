@@ -22,7 +22,7 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.journal import CallResult, Cut, Kept, Outage, Step
-from agent.message import Entry, EntryKind, Message, Usage
+from agent.message import Entry, EntryKind, Mark, Message, Usage
 from agent.models.base import ThinkingLevel
 from agent.runner import BUDGET
 from agent.tools.base import Ask, Decision
@@ -42,7 +42,8 @@ from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
 from bot.runs.budgets import Budgets
 from bot.runs.media import outgoing_file
-from bot.runs.outages import KEY_FAILURES, Outages
+from bot.runs.outages import KEY_FAILURES, OutageWatch
+from bot.runs.receipts import Receipts
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
@@ -70,7 +71,7 @@ class RunDependencies:
     bus: EventBus
     clock: Clock
     requests: Requests
-    outages: Outages
+    outages: OutageWatch
     budgets: Budgets
     # Hold the files that answers may send.
     rooms: Rooms
@@ -78,6 +79,7 @@ class RunDependencies:
     worker: str
     # Returns whether an owner wrote a message.
     is_owner: Callable[[InboundMessage], bool]
+    receipts: Receipts
 
 
 def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -184,6 +186,10 @@ class RunJournal:
         ended, failed = step.ended, step.failed
         if silent:
             return ()
+        # An answer that claims what was not done is not shown, unless its beginning was shown already.
+        claims = step.note is not None and step.note.mark is Mark.CLAIM
+        if claims and not self._replies.has_planned and not self._replies.previews:
+            return ()
         blocks = self._replies.end()
         for number, path in enumerate(() if step.note else self._replies.files):  # a cut one sends them with its rest
             blocks = (*blocks, *await self._file(number, path))
@@ -195,7 +201,10 @@ class RunJournal:
         used = ""
         if self._verbose and step.note is None and not step.message.tool_calls:
             used = wording.used(step.usage, self._given.budgets.prices.cost(step.message.model or "", step.usage))
-        return self._side_messages.around(blocks, step.message.tool_calls, used)
+        blocks = self._side_messages.around(blocks, step.message.tool_calls, used)
+        if step.acts and self._beat is None:
+            blocks = (*blocks, *await self._given.receipts.under(self.turn, ended.step, step.acts))
+        return blocks
 
     @_followed_through
     async def note(self, message: Message, kind: EntryKind = "note") -> Entry:

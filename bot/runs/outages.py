@@ -1,4 +1,4 @@
-"""Outages of models: parks the turns that no model answers, tells their people, and lets them go on by themselves.
+"""OutageWatch of models: parks the turns that no model answers, tells their people, and lets them go on by themselves.
 
 While turns are parked, or a model is down for which another one stands in, its keys are probed with one short call each
 time. When a probe succeeds all turns that wait for the model are queued again, in the order in which people wrote.
@@ -34,7 +34,7 @@ KEY_FAILURES = (ErrorKind.AUTH, ErrorKind.BILLING)
 _HOUR = 3_600_000
 
 
-class Outages:
+class OutageWatch:
     """Parks turns and probes models.
 
     wake: starts what waits in a session. max_age: milliseconds after

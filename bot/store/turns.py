@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
-from agent.message import Entry, EntryKind, Message
+from agent.message import Entry, EntryKind, Mark, Message
 from agent.prompt.build import Prompt
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
@@ -79,7 +79,7 @@ class Turns(Claims):
         number += 1
         entries = []
         if message.parts:
-            kind: EntryKind = "assistant" if note is None else "assistant_cut"
+            kind: EntryKind = "assistant_cut" if note is not None and note.mark is Mark.LIMIT else "assistant"
             entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, number))
         if note is not None:
             entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, number))

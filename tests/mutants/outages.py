@@ -15,7 +15,7 @@ FAULTS = (
     ),
     Fault(
         "outages/rests-end-with-the-process",
-        "Outages.load",
+        "OutageWatch.load",
         "self._fleet.load(await self._store.outages.rests())",
         "self._fleet.load(())",
         (f"{_OUTAGES}a_key_that_rests_rests_over_a_restart",),
@@ -50,21 +50,21 @@ FAULTS = (
     ),
     Fault(
         "outages/never-given-up",
-        "Outages._look",
+        "OutageWatch._look",
         "turn.since < oldest",
         "False",
         (f"{_OUTAGES}what_waits_too_long_is_given_up",),
     ),
     Fault(
         "outages/owners-are-not-told",
-        "Outages.park",
+        "OutageWatch.park",
         "if outage.kind in KEY_FAILURES and not to_owner:",
         "if False:",
         (f"{_OUTAGES}the_owner_is_told_of_a_key_that_is_refused",),
     ),
     Fault(
         "outages/probed-too-early",
-        "Outages._probe",
+        "OutageWatch._probe",
         "rest.asked > self._clock.now()",
         "False",
         (f"{_OUTAGES}a_probe_waits_for_as_long_as_the_provider_asked",),

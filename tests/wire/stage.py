@@ -123,7 +123,7 @@ class Stage:
         """Alice and Bob may write directly and in one room; Alice owns the bot."""
         section = _merged(self.side.section(), self.changes.get("section", {}))
         document = {
-            "agent": {"drain_seconds": 0},
+            "agent": {"drain_seconds": 0, "receipts": "off"},
             "owners": [f"{self.side.name}:{self.side.alice}"],
             "queue": {"debounce_ms": 0},
             "channels": {"console": {"enabled": False}, self.side.name: section},

@@ -46,7 +46,7 @@ class Bot:
     ) -> None:
         self.config = Config.model_validate(
             {
-                "agent": {"model": "test/gpt-test", "drain_seconds": 0, **agent},
+                "agent": {"model": "test/gpt-test", "drain_seconds": 0, "receipts": "off", **agent},
                 "queue": {"debounce_ms": 0},
                 "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
                 "channels": {

@@ -194,7 +194,7 @@ async def test_parallel_turns_are_never_over_the_budget(calls: list[tuple[int, i
     clock, fits = Clock(), []
     with TemporaryDirectory() as home:
         async with opened(Path(home)) as store:
-            budgets = Budgets(Budget(bot=Limit(tokens=limit)), store, clock, Prices({}, unknown))
+            budgets = Budgets(Budget(bot=Limit(tokens=limit)), store, clock, Prices(unknown))
 
             async def make(number: int, uses: int, more: int, pauses: int) -> None:
                 turn = a_turn(f"t{number}")
@@ -256,7 +256,7 @@ async def test_the_limit_of_output_is_reserved(tmp_path: Path) -> None:
 async def test_what_is_settled_while_the_rows_are_read_is_not_missed(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path) as store:
-        budgets = Budgets(Budget(bot=Limit(tokens=100)), store, clock, Prices({}, unknown))
+        budgets = Budgets(Budget(bot=Limit(tokens=100)), store, clock, Prices(unknown))
         first, second = a_turn("first"), a_turn("second")
         await budgets.reserve(first, "m", Usage(60, 0))
         reading = store.usage.spent

@@ -1,0 +1,72 @@
+"""The models of a service: those that its configuration chooses, and any other of its providers that people choose."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent import models
+from agent.errors import ErrorKind
+from agent.models.base import ModelClient, ModelSpec
+from agent.models.fleet import Fallback
+from bot.config.choose_model import Probe, beat_model, choose_model, fallback_models, named_model
+from bot.config.errors import ConfigError, Problem
+from bot.config.model import Config
+from bot.config.prices import unpriced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """Which models there are."""
+
+    config: Config
+    environ: Mapping[str, str]
+    # The model that answers, and the one of beats.
+    chosen: ModelSpec
+    beating: ModelSpec
+    # The models of `agent.fallbacks`, in their order.
+    fallbacks: Sequence[ModelSpec]
+    # Answers in place of every model, where it is set.
+    given: ModelClient | None
+
+    def find(self, name: str) -> ModelSpec:
+        """Return a model by its name, `provider/model`. Raises LookupError when it cannot be asked."""
+        if self.given is not None and name == self.given.name:
+            return self.chosen
+        known = {one.name: one for one in (*self.fallbacks, self.beating, self.chosen)}
+        return known.get(name) or named_model(self.config, self.environ, name)
+
+    def clients(self, name: str) -> Sequence[ModelClient]:
+        """Make the clients of a model, one for each key. Raises LookupError when it cannot be asked."""
+        if self.given is not None:
+            return [self.given]
+        spec = self.find(name)
+        return [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
+
+    def stand_ins(self) -> Sequence[Fallback]:
+        """Return the models that stand in for others, with the failures for which they do."""
+        pairs = zip(self.config.agent.fallbacks, self.fallbacks, strict=True)
+        return [Fallback(spec.name, _kinds(one.on)) for one, spec in pairs]
+
+    def offered(self) -> tuple[str, ...]:
+        """Return the names of the models that the configuration names, beginning with the one that answers."""
+        named = [f"{name}/{model}" for name, provider in self.config.providers.items() for model in provider.models]
+        return tuple(dict.fromkeys((self.chosen.name, *(one.name for one in self.fallbacks), *named)))
+
+
+def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: ModelClient | None) -> Catalogue:
+    """Return the models of a configuration; asks a local Ollama server where nothing else is configured.
+
+    given: see `Catalogue`. Raises ConfigError when a model cannot be asked, or a budget of money has no price.
+    """
+    chosen = choose_model(config, environ, probe)
+    chosen = replace(chosen, why="given") if given else chosen
+    beating, fallbacks = beat_model(config, environ, chosen), fallback_models(config, environ)
+    for one in filter(None, (chosen, beating, *fallbacks)):
+        if found := tuple(unpriced(config, one)):
+            raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
+    return Catalogue(
+        config=config, environ=environ, chosen=chosen, beating=beating or chosen, fallbacks=fallbacks, given=given
+    )
+
+
+def _kinds(names: Sequence[str]) -> Container[ErrorKind]:
+    return tuple(ErrorKind) if "all" in names else tuple(map(ErrorKind, names))
