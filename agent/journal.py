@@ -153,10 +153,10 @@ class Journal(Protocol):
         Returns whether anything of the answer is planned, by this or before.
         """
 
-    async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
+    async def cut(self, notice: Callable[[Cut], Notice], kind: ErrorKind) -> Cut:
         """Close an answer that broke off: what was planned becomes the assistant's words, the rest is dropped.
 
-        notice: makes the notice about the retry from what was kept.
+        notice: makes the notice about the retry from what was kept. kind: of the failure.
         """
 
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:

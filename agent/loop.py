@@ -160,8 +160,7 @@ class Loop:
                 acts=() if note or message.tool_calls else self._context.acts(spec.ref.turn_id),
             )
         )
-        self.step = step
-        self.answers += 1
+        self.step, self.answers = step, self.answers + 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.end

@@ -178,7 +178,7 @@ class Runner:
     async def _go_on(self, action: Action, error: ModelError, failed: str, wait: float) -> None:
         """Close the answer that broke off, publish the decision, and wait until the next call."""
         self._log(error, failed, action)
-        cut = await self._journal.cut(self._notice(action, error.kind, wait))
+        cut = await self._journal.cut(self._notice(action, error.kind, wait), error.kind)
         self._context.append(cut.entries)
         self._loop.go_on(cut)
         if wait:

@@ -291,9 +291,9 @@ class RunJournal:
         return self._replies.has_planned
 
     @_followed_through
-    async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
+    async def cut(self, notice: Callable[[Cut], Notice], kind: ErrorKind) -> Cut:
         self.stop_showing()
-        heard = self._heard // 4 if self._heard else None
+        heard = self._heard // 4 if self._heard or kind in _BILLED else None
         cut = await self._turns.cut(self.turn.run, lambda cut: (notice(cut),), heard=heard)
         self.settle()
         return cut

@@ -75,4 +75,11 @@ FAULTS = (
         '""',
         (f"{_BUDGETS}owners_see_everything_and_others_their_own_session",),
     ),
+    Fault(
+        "budgets/an-empty-answer-is-free",
+        "RunJournal.cut",
+        "if self._heard or kind in _BILLED else None",
+        "if self._heard else None",
+        (f"{_BUDGETS}an_empty_answer_that_is_asked_for_again_counts_as_a_call",),
+    ),
 )

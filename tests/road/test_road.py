@@ -29,23 +29,23 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(612, aim=600),
-        "files": Limit(76, aim=60),
+        "calls": Limit(620, aim=600),
+        "files": Limit(77, aim=60),
         "crossings": Limit(61),
         "statements": Limit(45, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_360),
-        "files": Limit(92),
+        "calls": Limit(2_380),
+        "files": Limit(94),
         "crossings": Limit(142),
         "statements": Limit(161),
         "commits": Limit(15),
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(656),
+        "calls": Limit(662),
         "files": Limit(72),
         "crossings": Limit(100),
         "statements": Limit(67),
@@ -53,7 +53,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(21),
     },
     "aged message": {
-        "calls": Limit(612, aim=600),
+        "calls": Limit(620, aim=600),
         "statements": Limit(45, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),

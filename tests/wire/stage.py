@@ -195,8 +195,7 @@ class Stage:
             for channel in service.parts.channels:
                 async with asyncio.timeout(PATIENCE):
                     await channel.close()
-            for model in service.parts.models:
-                await model.close()
+            await service.parts.fleet.close()
             await let_go(service)
             return
         closing = asyncio.create_task(service.close(), name="test-close")

@@ -25,7 +25,7 @@ from tests.channels.sections import account
 from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
-from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say, Stop
+from tests.standins.script import Call, Continuer, Fail, Hang, Say, Stop
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
 from tests.watch import lanes_idle
@@ -237,12 +237,11 @@ async def test_a_stream_that_breaks_after_text_goes_on_where_it_stopped(tmp_path
         assert model.count == 2
 
 
-async def test_a_model_that_cannot_be_reached_is_said_in_one_sentence(tmp_path: Path) -> None:
+async def test_a_model_that_refuses_the_key_is_said_once_and_the_message_is_kept(tmp_path: Path) -> None:
     async with talking(tmp_path) as (telegram, model, _):
-        model.add(Break())
-        model.add(Break())
+        model.add(Fail(401, "authentication_error"))
         telegram.write("hello?")
-        await telegram.wait_text("could not reach the model")
+        await telegram.wait_text("I have kept your message and answer by myself")
         assert len(telegram.texts()) == 1
 
 

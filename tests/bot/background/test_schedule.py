@@ -181,6 +181,7 @@ async def test_a_reminder_comes_once_where_it_was_asked_for_and_is_gone(tmp_path
 async def test_a_job_of_the_current_session_has_its_history(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await call(hark, every="1h", prompt="And now?", session="current")
+        hark.model.add("Nothing new.")
         await due(hark, HOUR)
         assert [session for (session,) in hark.stored.turns("session_key")] == [session_of("1")] * 2
         assert len(texts(hark.model.requests[-1], "user")) == 2
@@ -313,6 +314,7 @@ async def test_the_history_says_what_became_of_each_due_time(tmp_path: Path) -> 
         assert failed.endswith("; failed 1 time in a row, next Tue 2026-07-14 05:33 UTC")
         hark.model.add("NO_REPLY")
         await due(hark, HOUR)
+        hark.model.add("I looked.")
         await due(hark, 5 * HOUR + 100)
         head, *lines = await _lines(hark, "/schedule history look")
         assert head.endswith("; next Tue 2026-07-14 11:33 UTC")

@@ -64,7 +64,8 @@ def test_the_examples_of_models_are_right(tmp_path: Path) -> None:
     page = (EXAMPLE.parent / "docs" / "models.md").read_text(encoding="utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", page), "a-key")
-    servers, abilities, _budgets = (read(tmp_path, example, variables) for example in examples)
+    servers, abilities, _budgets, outages = (read(tmp_path, example, variables) for example in examples)
     assert choose_model(servers, {}, lambda url: None).name == servers.agent.model
     assert len(servers.providers) > 8
     assert abilities.providers["ollama"].models["qwen3:8b"].context_window == 32768
+    assert [one.model for one in outages.agent.fallbacks] == ["openai/gpt-6.1-terra", "ollama/qwen3:8b"]

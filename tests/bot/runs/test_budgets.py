@@ -136,7 +136,7 @@ async def test_a_call_waits_for_those_that_have_reserved_what_they_will_not_take
 
 async def test_a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of_it(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.model.add(Fail(401, "authentication_error"))
+        hark.model.add(Fail(400, "invalid_request_error"))
         await hark.say("x")
         assert hark.stored.usage() == []
         hark.model.add(Say("word " * 300), Break(after_chunks=8))
@@ -146,6 +146,15 @@ async def test_a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of
         assert broken[0] > 100
         assert broken[1] > 0
         assert whole == (10, 5)
+
+
+async def test_an_empty_answer_that_is_asked_for_again_counts_as_a_call(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add("")
+        hark.model.add("rest")
+        await hark.say("x")
+        assert hark.channel.texts() == ["rest"]
+        assert len(hark.stored.usage()) == 2
 
 
 async def test_a_stopped_call_counts_once(tmp_path: Path) -> None:
