@@ -226,6 +226,8 @@ class Loop:
     async def _publish(self, part: StreamPart, step: int, bridge: Bridge, published: Counter[tuple[str, str]]) -> None:
         """Publish a part of the stream. published: the number of characters published so far, by kind and call."""
         for kind, delta, of in _pieces(part, bridge):
+            if not published:
+                await self._journal.answers(self._spec.route.model.name, self._spec.route.wanted)
             ref, now, offset = self._spec.ref, self._spec.now(), published[kind, of]
             published[kind, of] += len(delta)
             await self._journal.update(

@@ -5,7 +5,7 @@ that broke off is closed by the cut-answer rule, so that nothing is said twice; 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from enum import StrEnum
 
 import structlog
@@ -15,6 +15,7 @@ from agent.errors import BudgetReached, ErrorKind, ModelError
 from agent.events import AgentEnd, Notice, Outcome
 from agent.journal import Cut, Journal, Outage
 from agent.loop import Loop
+from agent.models.base import ModelClient
 from agent.models.fleet import Rest, Route
 from agent.spec import RunSpec
 
@@ -58,8 +59,9 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.REGION: (A.NEXT_MODEL,),
     ErrorKind.CONTENT_FILTER: (A.NEXT_MODEL,),
 }
-# Actions that ask with the same key at once, so that nothing is known against it yet.
+# Actions that ask with the same key at once, so that nothing is known against it yet, and those that ask elsewhere.
 _SAME_KEY = (A.RETRY, A.NO_IMAGES, A.LESS_THINKING)
+_ELSEWHERE = (A.NEXT_KEY, A.NEXT_MODEL)
 # What people are told about failures, where a sentence fits.
 _WHAT_HAPPENED = {
     ErrorKind.RATE_LIMIT: "The provider is busy",
@@ -107,7 +109,6 @@ class Runner:
             if ended is not None:
                 return ended
         while True:
-            await self._journal.answers(self._route.model.name, self._route.wanted)
             try:
                 return await self._loop.run()
             except BudgetReached as error:  # a job is tried again later
@@ -132,28 +133,49 @@ class Runner:
         if by_itself and await self._wait(MAX_WAIT):
             self._route.begin_anew()
             return None
-        return await self._park(ModelError(rest.kind, "it failed a short while ago, and rests"))
+        return await self._park(self._route.model, ModelError(rest.kind, "it failed a short while ago, and rests"))
 
     async def _after(self, error: ModelError) -> AgentEnd | None:
         """Do what there is to do about a failure; returns the end of the run if that ends it."""
-        failed, left = self._route.model.name, False
-        for action in ACTIONS[error.kind]:
-            if action not in _SAME_KEY and not left:
-                left = True
-                await self._route.fails(error)
-            wait = self._next_wait(error) if action is Action.WAIT else 0.0
-            if wait is None:
-                continue
-            if action is Action.PARK:
-                self._log(error, failed, action)
-                if (parked := await self._park(error)) is not None:
-                    return parked
-            elif await self._can(action, error):
-                await self._go_on(action, error, failed, wait)
-                return None
+        failed = self._route.model.name
+        if await self._try(_SAME_KEY, error, failed):
+            return None
+        await self._route.fails(error)
+        if await self._try(_ELSEWHERE, error, failed):
+            return None
+        client, error = self._mildest()
+        failed = client.name
+        actions, wait = ACTIONS[error.kind], self._next_wait(error)
+        if Action.WAIT in actions and wait is not None:
+            await self._go_on(Action.WAIT, error, failed, wait)
+            return None
+        if Action.PARK in actions:
+            self._log(error, failed, Action.PARK)
+            if (parked := await self._park(client, error)) is not None:
+                return parked
         self._log(error, failed, None)
         await self._journal.keep()
         return await self._journal.fail(Outcome.FAILED, error.kind.value, f"{failed}: {error.detail}")
+
+    def _mildest(self) -> tuple[ModelClient, ModelError]:
+        """Return the failure, of those since the last answer, that most likely passes first, and whose it is."""
+
+        def lasts(error: ModelError) -> tuple[bool, bool, float]:
+            actions = ACTIONS[error.kind]
+            return Action.WAIT not in actions, Action.PARK not in actions, error.retry_after or 0.0
+
+        return min(self._route.failed.items(), key=lambda one: lasts(one[1]))
+
+    async def _try(self, actions: Container[Action], error: ModelError, failed: str) -> bool:
+        """Go on with the first of these actions that the table has for a failure and that makes another call possible.
+
+        Returns whether there was one.
+        """
+        for action in ACTIONS[error.kind]:
+            if action in actions and await self._can(action, error):
+                await self._go_on(action, error, failed)
+                return True
+        return False
 
     async def _can(self, action: Action, error: ModelError) -> bool:
         """Prepare the next call, if the action makes one possible."""
@@ -175,7 +197,7 @@ class Runner:
             case _:
                 return True
 
-    async def _go_on(self, action: Action, error: ModelError, failed: str, wait: float) -> None:
+    async def _go_on(self, action: Action, error: ModelError, failed: str, wait: float = 0.0) -> None:
         """Close the answer that broke off, publish the decision, and wait until the next call."""
         self._log(error, failed, action)
         cut = await self._journal.cut(self._notice(action, error.kind, wait), error.kind)
@@ -215,14 +237,13 @@ class Runner:
             works.cancel()
             passed.cancel()
 
-    async def _park(self, error: ModelError) -> AgentEnd | None:
+    async def _park(self, client: ModelClient, error: ModelError) -> AgentEnd | None:
         """Park the turn until a model works again; None where turns of this kind are not parked."""
-        rest = self._route.rest
         outage = Outage(
             kind=error.kind,
             wanted=self._route.wanted,
-            cause=f"{self._route.model.name}: {error.detail}",
-            until=rest.until if rest else self._spec.now(),
+            cause=f"{client.name}: {error.detail}",
+            until=self._route.fleet.until(client),
         )
         return await self._journal.park_for_model(outage)
 

@@ -154,7 +154,7 @@ def _assemble(
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
-    status = Status(store, lanes, names[0], known.chosen.why, confinement.shown, clock.stamp, health.view)
+    status = Status(store, lanes, fleet, names[0], known.chosen.why, confinement.shown, clock.stamp, health.view)
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
     listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
@@ -185,10 +185,6 @@ def _assemble(
         sandbox=confinement.shown,
     )
     return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
-
-
-def _outages(config: Config, clock: Clock, store: Store, outbox: Outbox, fleet: Fleet, lanes: Lanes) -> OutageWatch:
-    return OutageWatch(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
 
 
 def _around(

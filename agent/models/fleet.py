@@ -229,8 +229,8 @@ class Route:
         self._thinking, self._levels = thinking, dict(levels)
         self.fleet, self.wanted = fleet, wanted
         self._session_key = session_key
-        # The clients that have failed since the last answer.
-        self.failed: set[ModelClient] = set()
+        # The clients that have failed since the last answer, and the last failure of each.
+        self.failed: dict[ModelClient, ModelError] = {}
         self.model = self._first()
 
     @property
@@ -260,7 +260,7 @@ class Route:
 
     async def fails(self, error: ModelError) -> None:
         """The present model has failed; after an outage its key rests."""
-        self.failed.add(self.model)
+        self.failed[self.model] = error
         if error.kind in OUTAGES:
             await self.fleet.rest(self.model, error)
 

@@ -4,9 +4,10 @@ It is ready when it serves, every channel receives and the store can write. The 
 what runs and waits, and which deliveries were refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
+from agent.models.fleet import Fleet
 from bot import wording
 from bot.approvals import words
 from bot.clock import moment
@@ -67,6 +68,7 @@ class Status:
 
     store: Store
     lanes: Lanes
+    fleet: Fleet
     # The model that answers, and why that one.
     model: str
     model_reason: str
@@ -85,6 +87,7 @@ class Status:
             model=self.model,
             model_reason=self.model_reason,
             sandbox=self.sandbox,
+            models_down=tuple(self._down()),
             running=self.lanes.active,
             waiting=totals.waiting,
             undelivered=totals.undelivered,
@@ -94,6 +97,13 @@ class Status:
             lost=await self.store.reads.lost_deliveries(_LOST_SHOWN),
             last_failure=f"{self.stamp(failure[0])}, {failure[1]}" if failure else "",
         )
+
+    def _down(self) -> Iterator[str]:
+        """Yield a sentence for each model that does not work."""
+        for name in self.fleet.down:
+            kinds = {rest.kind.value for one in self.fleet.clients(name) if (rest := self.fleet.rest_of(one))}
+            waits = "; turns wait for it" if name in self.fleet.missed else ""
+            yield f"{name} does not work ({', '.join(sorted(kinds))}){waits}"
 
     def command(self) -> Command:
         """Make the command /status."""

@@ -74,7 +74,7 @@ def told(sent: Sent, stamp: Callable[[int], str]) -> str:
     ]
     for sign, name, kinds in _GROUPS:
         lines += _group(f"{sign} {name}", [part for part in parts if part.kind in kinds], sent.window)
-    lines.append(f"{_FREE} Free: {_share(max(sent.window - tokens, 0), sent.window)}")
+    lines += "", f"{_FREE} Free: {_share(max(sent.window - tokens, 0), sent.window)}"
     return "\n".join((*lines, "", "Sizes of single parts are estimates."))
 
 
@@ -89,6 +89,7 @@ def bar(parts: tuple[Part, ...], window: int) -> str:
 
 def _group(title: str, parts: list[Part], window: int) -> Iterator[str]:
     count = f" ({len(parts)})" if len(parts) > 1 else ""
+    yield ""
     yield f"{title}{count}: {_share(sum(part.tokens for part in parts), window)}"
     for part in sorted(parts, key=lambda one: -one.tokens):
         if part.kind is not PartKind.MESSAGE:

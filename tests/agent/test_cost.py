@@ -81,6 +81,9 @@ class Forgetful:
     def begin(self, step: int, after: str) -> None:
         """Nothing to do."""
 
+    async def answers(self, model: str, wanted: str) -> None:
+        """There is only one."""
+
     async def update(self, event: MessageUpdate) -> None:
         """Nobody is told."""
 

@@ -97,4 +97,18 @@ FAULTS = (
         "UPDATE session SET settings=json_remove(",
         (f"{_MODELS}a_level_that_is_refused_is_lowered_and_told_once",),
     ),
+    Fault(
+        "outages/back-before-it-answers",
+        "Loop._publish",
+        "if not published:",
+        "if False:",
+        (f"{_OUTAGES}that_a_model_is_back_is_told_only_once_it_has_answered",),
+    ),
+    Fault(
+        "outages/the-last-failure-counts",
+        "Runner._after",
+        "client, error = self._mildest()",
+        "client = self._route.model",
+        (f"{_OUTAGES}a_key_that_is_wrong_hides_no_other_that_is_only_limited",),
+    ),
 )

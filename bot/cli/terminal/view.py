@@ -162,7 +162,7 @@ class View:
                 return [Piece(Tone.SAID, detail, detail)]
             case events.Notice(kind=verdict) if verdict in wording.DECIDED:
                 return [self._decided(verdict, event.id.rpartition("/")[2][:SHOWN])]
-            case events.Notice(detail=detail) if detail:
+            case events.Notice(detail=detail, kind=kind) if detail and kind != events.PARKED:  # a delivery says it
                 return [Piece(Tone.ASIDE, detail)]
             case events.AgentEnd():
                 return self._ended_run(event)

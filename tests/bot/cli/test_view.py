@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.events import (
+    PARKED,
     AgentEnd,
     AgentEvent,
     AgentStart,
@@ -277,6 +278,8 @@ def test_after_a_lost_connection_a_run_is_known_again_by_its_next_event() -> Non
 def test_a_run_that_is_parked_is_neither_over_nor_failed() -> None:
     view = View(0)
     view.event(AgentStart(run=RUN, at=1_000, model="m"))
+    told = Notice(run=RUN, at=1_500, step=0, number=0, kind=PARKED, detail="No model answers.")
+    assert view.event(told) == [], "it was said as a message"
     assert view.event(replace(end(Outcome.PARKED), id="")) == []
     assert (view.running, view.live) == (None, None)
     view.event(AgentStart(run=replace(RUN, attempt=2), at=2_000, model="m"))

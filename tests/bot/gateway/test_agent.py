@@ -426,6 +426,7 @@ async def test_the_status_of_the_service(tmp_path: Path) -> None:
             "undelivered": 0,
             "failed_deliveries": 0,
             "uncertain_deliveries": 0,
+            "models_down": [],
             "expired_deliveries": 0,
             "lost": [],
             "last_failure": "",

@@ -15,6 +15,7 @@ from bot.service import SWEEP_EVERY
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, session_of
 from tests.standins.openai_server import OpenAIServer
+from tests.standins.request_log import Request
 from tests.standins.script import Break, Fail, Say
 from tests.watch import ManualTime, Watch
 
@@ -33,6 +34,12 @@ def config(*servers: OpenAIServer, fallbacks: list[dict[str, Any]] | None = None
 
 def keys_of(server: OpenAIServer) -> list[str]:
     return [request.headers["authorization"].removeprefix("Bearer ") for request in server.requests]
+
+
+def wrong_or_limited(request: Request, retry_after: int | None = None) -> list[Fail]:
+    """The second key is wrong, and the first one limited."""
+    wrong = request.headers["authorization"].endswith(KEYS[1])
+    return [Fail(401) if wrong else Fail(429, retry_after=retry_after)]
 
 
 async def pass_time(hark: Hark, seconds: float) -> None:
@@ -93,6 +100,51 @@ async def test_another_model_stands_in_and_leaves_again(tmp_path: Path) -> None:
             again = await hark.say("and now?")
             assert again.texts[-1] == "From one."
             assert "one/gpt" in again.texts[0]
+
+
+async def test_that_a_model_is_back_is_told_only_once_it_has_answered(tmp_path: Path) -> None:
+    async with OpenAIServer(keys=KEYS) as one, OpenAIServer(keys=KEYS) as two:
+        one.default = two.default = lambda request: [Fail(529)]
+        two.add(Say("From two."))
+        asked = config(one, two, fallbacks=[{"model": "two/gpt", "on": ["overloaded"]}])
+        async with running(tmp_path, config=asked, chosen=True) as hark:
+            await hark.say("hello")
+            await hark.write("and now?")
+            await hark.time.until_pause(2)
+            hark.time.advance(2)  # both are asked again
+            await hark.until(lambda: len(one.requests) == 2, "the next try")
+            one.default = lambda request: [Say("From one.")]
+            await hark.time.until_pause(4)
+            assert not [text for text in hark.channel.texts() if "again.)" in text]
+            hark.time.advance(4)
+            await hark.time.until_pause(8)
+            hark.time.advance(8)
+            await hark.until(lambda: "From one." in hark.channel.texts(), "the answer")
+            assert hark.channel.texts()[-2:] == ["(`one/gpt` answers again.)", "From one."]
+
+
+async def test_a_key_that_is_wrong_hides_no_other_that_is_only_limited(tmp_path: Path) -> None:
+    async with OpenAIServer(keys=KEYS) as server:
+        server.default = wrong_or_limited
+        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+            await hark.write("hello")
+            await hark.time.until_pause(2)  # it is waited for the key that is limited
+            server.default = lambda request: [Say("There.")]
+            hark.time.advance(2)
+            await hark.until(lambda: hark.channel.texts() == ["There."], "the answer")
+
+
+async def test_an_outage_is_told_with_the_failure_that_passes_first(tmp_path: Path) -> None:
+    async with OpenAIServer(keys=KEYS) as server:
+        server.default = lambda request: wrong_or_limited(request, retry_after=90)
+        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+            await hark.say("hello")
+            (told,) = hark.channel.texts()
+            assert "limiting requests" in told
+            assert "about 2 minutes" in told
+            await hark.write("/status")
+            await hark.until(lambda: len(hark.channel.texts()) == 2, "the status")
+            assert "one/gpt does not work (auth, rate_limit); turns wait for it" in hark.channel.texts()[-1]
 
 
 @pytest.mark.parametrize(("failure", "on"), [(Fail(401), "rate_limit"), (Fail(429), "auth")])
