@@ -1,14 +1,15 @@
-"""The part of a transcript that is sent to the model: the newest turns that fit, with all results of their calls.
+"""The part of a transcript that is sent to the model: a summary of the older part, and the newest turns word for word.
 
-When the budget is exceeded the beginning moves by a large piece at once, so that the prefix of consecutive requests
-stays the same for many turns (promise 7). One line tells the model that something was left out.
+`agent/compaction` decides what that is. When the beginning moves or old results are shortened, a large piece changes at
+once, so that the prefix of consecutive requests stays the same for many turns (promise 7). Where turns were dropped
+without a summary, one line tells the model so.
 """
 
 import re
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import replace
 
-from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult
+from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult, estimate
 from agent.tools.conversation import STAY_SILENT
 
 LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
@@ -23,6 +24,8 @@ NOT_EXECUTED = "Not executed: the run was stopped before this call."
 
 # How much of the budget is used after the beginning has moved, as a fraction.
 _KEEP = 0.6
+# A result that is pruned keeps this many characters of its beginning and of its end.
+PRUNED_CHARACTERS = 1000
 # The file that a call is about, if its arguments name one.
 _PATH = re.compile(r'"path"\s*:\s*"([^"]*)"')
 
@@ -37,12 +40,17 @@ class Context:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         # Ids of all calls that were ever in the transcript, because providers want them unique.
         self.call_ids: set[str] = set()
+        # What stands for the lines before the first one, if anything does; it was written after them.
+        self.summary: Entry | None = None
         self._begin()
         self.append(entries)
 
     def _begin(self) -> None:
         self.entries: list[Entry] = []
-        self.tokens = 0
+        # The estimated tokens of all that is sent.
+        self.tokens = 0 if self.summary is None else self.summary.tokens
+        # The seq of the first line whose results are sent whole.
+        self.pruned_below = 1
         self.has_images = False  # whether a message of a person holds an image
         self._turns: dict[str | None, list[Entry]] = {}
         self._messages: list[Message] = []
@@ -57,18 +65,25 @@ class Context:
     @property
     def end(self) -> int:
         """Seq of the last line, 0 in an empty transcript."""
-        return self.entries[-1].seq if self.entries else 0
+        return max(self.entries[-1].seq if self.entries else 0, self.summary.seq if self.summary else 0)
 
     def append(self, entries: Iterable[Entry]) -> None:
         """Add lines that were persisted."""
         for entry in entries:
+            if entry.kind == "summary":
+                self.summary = entry
+                self.tokens += entry.tokens
+                continue
             self.entries.append(entry)
-            self.tokens += entry.tokens
             self._turns.setdefault(entry.turn_id, []).append(entry)
             if entry.kind == "tool_result":
-                for result in entry.message.tool_results:
+                shown = pruned(entry.message) if entry.pruned else entry.message
+                self.tokens += estimate(shown) if entry.pruned else entry.tokens
+                self.pruned_below = entry.seq + 1 if entry.pruned else self.pruned_below
+                for result in shown.tool_results:
                     self._answer(result)
             else:
+                self.tokens += entry.tokens
                 self._add(entry.message)
 
     def _add(self, message: Message) -> None:
@@ -93,39 +108,60 @@ class Context:
         """The lines of one turn."""
         return self._turns.get(turn_id, ())
 
-    def fit(self, budget: int) -> bool:
-        """Move the beginning so that the rest fits into `budget` tokens; returns whether it moved.
+    def cuts(self) -> Sequence[int]:
+        """Return the indexes of the lines, but the first, at which the context could begin.
 
-        It moves to a line at which no call lacks its result. The newest piece that begins so stays even if it exceeds
-        the budget alone; the provider then refuses the request.
+        No call before such a line lacks its result, and what people wrote to one turn stays together.
+        """
+        found: list[int] = []
+        open_calls: set[str] = set()
+        for index, entry in enumerate(self.entries):
+            if index and not open_calls and self._begins(index):
+                found.append(index)
+            open_calls |= {call.call_id for call in entry.message.tool_calls}
+            open_calls -= {result.call_id for result in entry.message.tool_results}
+        return found
+
+    def fit(self, budget: int) -> bool:
+        """Drop the oldest lines so that the rest fits into `budget` estimated tokens; returns whether any was dropped.
+
+        The newest piece that begins at one of the `cuts` stays even if it exceeds the budget alone; the provider then
+        refuses the request.
         """
         if self.tokens <= budget:
             return False
-        keep = int(budget * _KEEP)
-        open_calls: set[str] = set()
-        rest = self.tokens
-        cut_at = 0
-        for index, entry in enumerate(self.entries):
-            if index and not open_calls and self._begins(index):
-                cut_at = index
-                if rest <= keep:
-                    break
-            rest -= entry.tokens
-            open_calls |= {call.call_id for call in entry.message.tool_calls}
-            open_calls -= {result.call_id for result in entry.message.tool_results}
+        keep, rest, cut_at = int(budget * _KEEP), self.tokens, 0
+        for index in self.cuts():
+            rest -= sum(shown_tokens(entry) for entry in self.entries[cut_at:index])
+            cut_at = index
+            if rest <= keep:
+                break
         if not cut_at:
             return False
-        shown = self.entries[cut_at:]
-        self._begin()
-        self.append(shown)
+        self._show(self.entries[cut_at:])
         return True
+
+    def prune(self, until: int) -> bool:
+        """Shorten the long results of the lines before a seq; returns whether that made the context smaller."""
+        before = self.tokens
+        self._show([replace(one, pruned=one.pruned or one.seq < until) for one in self.entries])
+        return self.tokens < before
+
+    def begin_at(self, start: int, summary: Entry) -> None:
+        """Show a summary in place of the lines before a seq."""
+        self.summary = summary
+        self._show([entry for entry in self.entries if entry.seq >= start])
+
+    def _show(self, entries: Sequence[Entry]) -> None:
+        self._begin()
+        self.append(entries)
 
     def _begins(self, index: int) -> bool:
         """Whether the transcript may begin at a line. The words of people to one turn, and its files, stay together."""
         entry, last = self.entries[index], self.entries[index - 1]
         if entry.kind == "user":
             return last.kind != "user" or last.turn_id != entry.turn_id
-        return entry.kind in ("assistant", "assistant_cut", "summary")
+        return entry.kind in ("assistant", "assistant_cut")
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of the last answer that have no result; after a crash these were asked but not started."""
@@ -190,7 +226,7 @@ class Context:
     @property
     def is_whole(self) -> bool:
         """Whether nothing of the transcript was left out."""
-        return self.start == 1 and not (self.entries and self.entries[0].kind == "summary")
+        return self.start == 1 and self.summary is None
 
     def said(self, turn_id: str, speaking: Collection[str]) -> bool:
         """Whether a turn has shown people anything. speaking: names of tools that send messages."""
@@ -218,8 +254,29 @@ class Context:
     def messages(self) -> tuple[Message, ...]:
         """Return the messages of a request, valid for every provider: results follow their calls, in call order.
 
-        The first message says whether something was left out.
+        The first message is the summary, if there is one, and says whether anything else was left out.
         """
-        if self.start > 1 and self.entries[0].kind != "summary":
-            return (Message("user", (Text(LEFT_OUT),)), *self._messages)
-        return tuple(self._messages)
+        if self.summary is None:
+            first = () if self.start == 1 else (Message("user", (Text(LEFT_OUT),)),)
+        else:
+            gap = f"\n\n{LEFT_OUT}" if self.start > self.summary.covers else ""
+            first = (Message("user", (Text(self.summary.message.text.strip() + gap),)),)
+        return (*first, *self._messages)
+
+
+def shown_tokens(entry: Entry) -> int:
+    """Return the estimated tokens of a line as it is sent."""
+    return estimate(pruned(entry.message)) if entry.pruned else entry.tokens
+
+
+def pruned(message: Message) -> Message:
+    """Return a message with long results of calls shortened to their beginning and end, and without their images."""
+    return replace(message, parts=tuple(map(_pruned, message.tool_results))) if message.tool_results else message
+
+
+def _pruned(result: ToolResult) -> ToolResult:
+    text, left_out = result.text, len(result.text) - 2 * PRUNED_CHARACTERS
+    if left_out > PRUNED_CHARACTERS:
+        cut = f"\n[… {left_out:,} characters of this old result are not shown …]\n"
+        text = f"{text[:PRUNED_CHARACTERS]}{cut}{text[-PRUNED_CHARACTERS:]}"
+    return replace(result, text=text, images=())

@@ -173,6 +173,32 @@ class ToolExecutionEnd(_PersistedEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStart(_PersistedEvent):
+    """The older part of the conversation is about to be summed up: in a run, after its end, or by a command."""
+
+    # The seq of the last line of the transcript.
+    end: _IdOnly = 0
+    # Of the next request without it, about.
+    tokens: int
+    type: Literal["compaction_start"] = "compaction_start"
+
+    def _ordinal(self) -> str:
+        return f"c{self.end}.{self.run.attempt}/start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEnd(_PersistedEvent):
+    """The conversation was summed up, or could not be and stays as it is."""
+
+    end: _IdOnly = 0
+    done: bool
+    type: Literal["compaction_end"] = "compaction_end"
+
+    def _ordinal(self) -> str:
+        return f"c{self.end}.{self.run.attempt}/end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_PersistedEvent):
     """A decision of the runner, or something that the service says itself."""
 
@@ -224,7 +250,17 @@ def first_and_last(turn_id: str) -> tuple[str, str]:
     return f"{turn_id}/start", f"{turn_id}/end"
 
 
-PersistedEvent = AgentStart | MessageStart | MessageEnd | ToolExecutionStart | ToolExecutionEnd | Notice | AgentEnd
+PersistedEvent = (
+    AgentStart
+    | MessageStart
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionEnd
+    | CompactionStart
+    | CompactionEnd
+    | Notice
+    | AgentEnd
+)
 UpdateEvent = MessageUpdate | ToolExecutionUpdate
 AgentEvent = PersistedEvent | UpdateEvent
 

@@ -47,6 +47,8 @@ class Step:
     usage: Usage
     # The seq of the first transcript line that was sent to the model.
     context_start: int
+    # The seq of the first one whose results were sent whole.
+    pruned_below: int
     # How the turn ends, if it ends with this answer.
     outcome: Outcome
     # For an answer that was cut and will be continued: what the model is told about it.

@@ -6,7 +6,7 @@ new one. Model errors leave the loop as ModelError; `agent/runner.py` decides wh
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
@@ -15,6 +15,7 @@ from agent.bridge import Bridge, bridged
 from agent.calls.batch import run_batch
 from agent.calls.claims import ANY_TOOL, unfounded
 from agent.calls.loop_guard import OVER_NOTE, repeats
+from agent.compaction.engine import ContextEngine
 from agent.context import CUT_NOTE, UNSAID_NOTE, Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
@@ -30,8 +31,6 @@ from agent.message import (
     ToolResult,
     Usage,
     cleaned,
-    estimate_text,
-    estimate_tools,
     visible,
     well_formed,
 )
@@ -68,7 +67,8 @@ class Loop:
         self._spec = spec
         self._context = context
         self._journal = journal
-        self._specs_tokens = estimate_text(spec.system) + estimate_tools(spec.tools.specs)
+        # Decides what of the conversation is sent.
+        self.engine = ContextEngine(spec, context)
         self._images = False  # whether the last request had images
         self._hidden = False  # whether images are left out of requests
         # Answers of the turn, cut ones included.
@@ -110,7 +110,7 @@ class Loop:
         outcome: of the turn, if it ends so; an answer that reaches the limit of output makes it `LIMIT`.
         """
         spec, step, model = self._spec, self.step + 1, self._spec.route.model
-        self._context.fit(model.context_window - model.max_output - self._specs_tokens)
+        await self.engine.assemble()
         request = ModelRequest(
             system=spec.system,
             messages=await self._messages(),
@@ -119,12 +119,10 @@ class Loop:
             thinking=spec.route.thinking,
             allow_calls=allow_calls,
         )
-        sent = self._specs_tokens + self._context.tokens
-        await self._journal.reserve(model.name, Usage(input=sent, output=request.max_output))
+        await self._journal.reserve(model.name, Usage(input=self.engine.tokens, output=request.max_output))
         after = self._context.cut_text()
         self._journal.begin(step, after)
-        light = replace(request, messages=self._context.messages()) if self._context.has_images else request
-        answered = spec.sent(light, model, self._context.start, self._context.tokens)
+        answered = self._noted(request, model)
         answer = await self._stream(model, request, step, Bridge(after))
         if spec.route.failed or spec.route.fleet.rests:
             await spec.route.works()
@@ -154,6 +152,7 @@ class Loop:
                 ended=ended,
                 usage=self.usage,
                 context_start=self._context.start,
+                pruned_below=self._context.pruned_below,
                 outcome=outcome,
                 note=note,
                 failed=None if note or message.tool_calls else self._failed(),
@@ -164,6 +163,17 @@ class Loop:
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.end
+
+    def _noted(self, request: ModelRequest, model: ModelClient) -> Callable[[Usage], None]:
+        """Note a request that is about to be sent; return what takes the usage of its answer."""
+        light = replace(request, messages=self._context.messages()) if self._context.has_images else request
+        noted = self._spec.sent(light, model, self._context.start, self._context.tokens)
+
+        def answered(usage: Usage) -> None:
+            noted(usage)
+            self.engine.answered(usage)
+
+        return answered
 
     def _claims(self, text: str) -> bool:
         """Whether an answer claims an act that no call did, and the model has not been told so in this turn."""

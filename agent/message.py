@@ -132,6 +132,10 @@ class Entry:
     tokens: int
     turn_id: str | None = None
     step: int = 0
+    # Of a summary: the seq of the first line that it does not stand for.
+    covers: int = 0
+    # Whether long results in it are sent shortened, because they are old.
+    pruned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,20 +180,20 @@ class ToolSpec:
 
 def estimate(message: Message) -> int:
     """Estimate the tokens of one message, at least 1."""
-    characters = 0
+    quarters = 0
     images = 0
     for part in message.parts:
         match part:
             case Text(text=text) | Thinking(text=text):
-                characters += len(text)
+                quarters += len(text) if text.isascii() else _quarters(text)
             case ToolCall(name=name, arguments=arguments):
-                characters += len(name) + len(arguments)
+                quarters += len(name) + (len(arguments) if arguments.isascii() else _quarters(arguments))
             case ToolResult(text=text, images=pictures):
-                characters += len(text)
+                quarters += len(text) if text.isascii() else _quarters(text)
                 images += len(pictures)
             case Image():
                 images += 1
-    return _OVERHEAD + characters // 4 + images * _IMAGE_TOKENS
+    return _OVERHEAD + quarters // 4 + images * _IMAGE_TOKENS
 
 
 @lru_cache(maxsize=64)
@@ -200,7 +204,15 @@ def estimate_tools(tools: tuple[ToolSpec, ...]) -> int:
 
 def estimate_text(text: str) -> int:
     """Estimate the tokens of plain text."""
-    return len(text) // 4 + 1
+    return (len(text) if text.isascii() else _quarters(text)) // 4 + 1
+
+
+def _quarters(text: str) -> int:
+    """Return the estimated tokens of a text, times four.
+
+    Tokenizers work on UTF-8: a letter of ASCII is about a quarter of a token, one with three bytes (Chinese) about one.
+    """
+    return len(text) + 3 * (len(text.encode(errors="replace")) - len(text)) // 2
 
 
 T = TypeVar("T")

@@ -36,6 +36,8 @@ class Action(StrEnum):
 
     RETRY = "retry"  # Ask once more since the last complete answer, and again as long as an answer gets further.
     NO_IMAGES = "images"  # Leave images out, if the request had any.
+    COMPACT = "compact"  # Sum the older part of the conversation up, at most three times in a run.
+    SHORTEN = "shortened"  # Shorten results of tools, and drop the older half of the conversation.
     LESS_THINKING = "thinking"  # Ask with the next lower level of thinking.
     NEXT_KEY = "key"  # Ask with another key of the provider.
     NEXT_MODEL = "model"  # Ask the next model of `agent.fallbacks` whose `on` has this kind.
@@ -52,7 +54,7 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.NETWORK: (A.RETRY, A.NEXT_MODEL, A.WAIT, A.PARK),
     ErrorKind.TIMEOUT: (A.RETRY, A.NEXT_MODEL),
     ErrorKind.UNKNOWN: (A.RETRY, A.NEXT_MODEL),
-    ErrorKind.CONTEXT_OVERFLOW: (A.NEXT_MODEL,),
+    ErrorKind.CONTEXT_OVERFLOW: (A.COMPACT, A.SHORTEN, A.NEXT_MODEL),
     ErrorKind.THINKING_UNSUPPORTED: (A.LESS_THINKING, A.NEXT_MODEL),
     ErrorKind.INVALID_REQUEST: (A.NO_IMAGES, A.NEXT_MODEL),
     ErrorKind.MODEL_NOT_FOUND: (A.NEXT_MODEL,),
@@ -60,7 +62,7 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.CONTENT_FILTER: (A.NEXT_MODEL,),
 }
 # Actions that ask with the same key at once, so that nothing is known against it yet, and those that ask elsewhere.
-_SAME_KEY = (A.RETRY, A.NO_IMAGES, A.LESS_THINKING)
+_SAME_KEY = (A.RETRY, A.NO_IMAGES, A.LESS_THINKING, A.COMPACT, A.SHORTEN)
 _ELSEWHERE = (A.NEXT_KEY, A.NEXT_MODEL)
 # What people are told about failures, where a sentence fits.
 _WHAT_HAPPENED = {
@@ -87,6 +89,7 @@ class Runner:
         self._notices = 0
         self._told: set[str] = set()
         self._loop = Loop(spec, context, journal)
+        self.engine = self._loop.engine
 
     async def run(self) -> AgentEnd:
         """Run the turn to its end, or until it is parked; the end is persisted when this returns.
@@ -186,6 +189,10 @@ class Runner:
                 return again or (goes_on and await self._journal.keep())
             case Action.NO_IMAGES:
                 return self._loop.hide_images()
+            case Action.COMPACT:
+                return await self._loop.engine.after_overflow()
+            case Action.SHORTEN:
+                return self._loop.engine.shorten()
             case Action.LESS_THINKING:
                 if lower := self._route.think_less():
                     await self._journal.thinks_less(self._route.model.name, self._route.thinking)

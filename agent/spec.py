@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.compaction.rules import Compaction
 from agent.events import RunRef
 from agent.images import Images
 from agent.message import ToolSpec, Usage
@@ -86,6 +87,8 @@ class RunSpec:
     # Called with each request before it is sent (images as paths), its model, the seq of the first line of the
     # transcript in it, and the estimated tokens of its messages; returns what takes the usage of the answer.
     sent: Callable[[ModelRequest, ModelClient, int, int], Callable[[Usage], None]]
+    # Keeps the requests within the window of the model.
+    compaction: Compaction
     # Whether a beat or a job started the run instead of a person.
     background: bool
     # Whether an empty answer is accepted.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agent.compaction.rules import Scale
 from agent.models.base import ModelClient, ModelSpec
 from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
@@ -48,9 +49,10 @@ from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.runs import context_command, settings_commands, stop_commands, tools_command
+from bot.runs import compact_command, context_command, settings_commands, stop_commands, tools_command
 from bot.runs.budgets import Budgets
 from bot.runs.journal import RunDependencies
+from bot.runs.keeping import KeepingDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
@@ -148,7 +150,8 @@ def _assemble(
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
     messaging, jobs = _messaging(config, clock, outbox, conversations, rooms), Jobs(dispatcher)
-    specs = _specs(config, given, store, fleet, names, messaging, requests, jobs)
+    keeping = KeepingDependencies(store, outbox, budgets, clock, running)
+    specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
     outages = OutageWatch(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
     around = _around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
@@ -158,7 +161,7 @@ def _assemble(
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
     stops = stop_commands.StopCommands(store, clock, running, requests)
     listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
-    registry = builtin.build(config.agent.name, (*listed, *_run_commands(known, clock, store, specs, jobs)))
+    registry = builtin.build(config.agent.name, (*listed, *_run_commands(known, clock, store, specs, lanes, jobs)))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     pipeline = _pipeline(config, conversations, commands, requests, pairing)
     parts = Parts(
@@ -219,7 +222,7 @@ def _messaging(config: Config, clock: Clock, outbox: Outbox, conversations: Conv
 
 
 def _run_commands(
-    known: catalogue.Catalogue, clock: Clock, store: Store, specs: Specs, jobs: Jobs
+    known: catalogue.Catalogue, clock: Clock, store: Store, specs: Specs, lanes: Lanes, jobs: Jobs
 ) -> tuple[Command, ...]:
     """Make the commands about runs: what is set for a session, what its requests are made of and cost, and jobs."""
     choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=known.offered())
@@ -229,6 +232,7 @@ def _run_commands(
         UsageReport(store, clock).command(),
         tools_command.build(specs.toolbox, specs.rooms),
         context_command.build(specs, store, clock.stamp),
+        compact_command.build(specs, store, lanes.runner.contexts),
         *background_commands.build(jobs, Control(jobs.dispatcher)),
     )
 
@@ -308,6 +312,7 @@ def _specs(
     messaging: Messaging,
     requests: Requests,
     jobs: Jobs,
+    keeping: KeepingDependencies,
 ) -> Specs:
     agent, beats, rooms = config.agent, config.heartbeat, messaging.rooms
     conversations, bots = messaging.conversations, [bot for _, bot in accounts_of(config.channels)]
@@ -338,6 +343,9 @@ def _specs(
         prompts=prompts,
         requests=LastRequests(given.clock.now),
         rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
+        compaction=config.compaction.rules(),
+        scale=Scale(),
+        keeping=keeping,
     )
 
 

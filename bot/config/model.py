@@ -22,6 +22,7 @@ from pydantic import (
 
 from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.budget import Budget
+from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
 from bot.config.providers import BUILT_IN_PROVIDERS, Provider, model_problem
 from bot.config.tools import Tools
@@ -244,6 +245,9 @@ class Config(Section):
     schedules: Schedules = Field(default=Schedules(), description="Reminders and jobs.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     approvals: Approvals = Field(default=Approvals(), description="What a person has to allow.")
+    compaction: CompactionSettings = Field(
+        default=CompactionSettings(), description="When conversations are summed up."
+    )
     budget: Budget = Field(default=Budget(), description="What model calls may take.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
@@ -289,6 +293,7 @@ class Config(Section):
         models: list[tuple[KeyPath, str | None]] = [
             (("agent", "model"), self.agent.model),
             (("heartbeat", "model"), self.heartbeat.model),
+            (("compaction", "model"), self.compaction.model),
         ]
         models += [(("agent", "fallbacks", at, "model"), one.model) for at, one in enumerate(self.agent.fallbacks)]
         for at, bot in accounts_of(self.channels):

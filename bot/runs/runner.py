@@ -79,6 +79,8 @@ class Contexts:
         self._store = store
         self._cached: OrderedDict[str, Context] = OrderedDict()
         self._tokens = 0
+        # Transcripts whose contexts are with runs and are not to be used after them.
+        self._forgotten: set[str] = set()
 
     async def take(self, turn: Turn) -> Context:
         """Return the context of a claimed turn, with the new lines of the turn."""
@@ -92,11 +94,22 @@ class Contexts:
 
     def give_back(self, transcript_id: str, context: Context) -> None:
         """Cache a context for the next turn of its transcript; above MAX_TOKENS the least recently used are dropped."""
+        if transcript_id in self._forgotten:
+            self._forgotten.discard(transcript_id)
+            return
         self._cached[transcript_id] = context
         self._tokens += context.tokens
         while self._tokens > MAX_TOKENS and self._cached:
             _, old = self._cached.popitem(last=False)
             self._tokens -= old.tokens
+
+    def forget(self, transcript_id: str) -> None:
+        """Use no context of a transcript again, because it begins elsewhere in the store."""
+        context = self._cached.pop(transcript_id, None)
+        if context is None:
+            self._forgotten.add(transcript_id)
+        else:
+            self._tokens -= context.tokens
 
 
 log = structlog.get_logger()
@@ -176,6 +189,8 @@ class TurnRunner:
                     if (files := await self._media.of(turn, context)) is not None:
                         context.append([await journal.note(files, "user")])
                     end = await runner.run()
+                if end.outcome in (Outcome.COMPLETED, Outcome.LIMIT) and turn.kind not in BY_THEMSELVES:
+                    await self._compact(turn, runner)
         except (RunLost, StaleRun, StoreUnavailable):
             raise
         except Exception:
@@ -194,6 +209,15 @@ class TurnRunner:
             tokens_out=end.usage.output,
         )
         return end.outcome is not Outcome.COMPLETED
+
+    async def _compact(self, turn: Turn, runner: Runner) -> None:
+        """Sum the conversation up after a turn where that is due; the turn has ended, whatever becomes of this."""
+        try:
+            await runner.engine.after_turn()
+        except StoreUnavailable:
+            log.warning("a conversation was not summed up: the store cannot write", session=turn.session_key)
+        except Exception:
+            log.exception("a conversation was not summed up", session=turn.session_key)
 
     async def _wait_for_store(self, turn: Turn) -> None:
         """Put a turn whose run the store could not write back into the queue, as soon as the store can write."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from agent.compaction.rules import Compaction, CompactionRules, Scale
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet, Route
 from agent.prompt.requests import Requests
@@ -15,6 +16,7 @@ from bot.clock import Clock
 from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
+from bot.runs.keeping import Keeping, KeepingDependencies
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.prompts import Prompts
@@ -83,6 +85,10 @@ class Specs:
     requests: Requests
     # The rules for all calls of tools.
     rules: CallRules
+    # When and how conversations are summed up, how estimates of their size are corrected, and what persists summaries.
+    compaction: CompactionRules
+    scale: Scale
+    keeping: KeepingDependencies
 
     def answering(self, kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> Answerer:
         """Return what answers a turn of this kind with these messages, in a session with these settings.
@@ -136,6 +142,17 @@ class Specs:
                 now=self.clock.now,
                 sleep=self.clock.sleep,
                 sent=partial(self.requests.sent, turn.transcript_id, turn.session_key, prompt, background),
+                compaction=Compaction(
+                    rules=self.compaction,
+                    scale=self.scale,
+                    keeper=Keeping(self.keeping, turn, inside.workspace),
+                    summing=partial(self._summing, turn, answerer),
+                ),
                 background=background,
                 may_be_empty=turn.kind is TurnKind.BEAT,
             )
+
+    def _summing(self, turn: Turn, answerer: Answerer) -> Route:
+        """Return the way to the model that sums up the conversation of a turn."""
+        wanted = self.compaction.model if self.fleet.knows(self.compaction.model) else answerer.model
+        return Route(self.fleet, wanted, turn.session_key, answerer.thinking, turn.settings.levels)

@@ -30,10 +30,10 @@ log = structlog.get_logger()
 
 UNREADABLE = "(The result was damaged in the store and cannot be read.)"
 
-_LINES = "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?1 AND hidden=0"
+_LINES = "SELECT seq, kind, body, tokens, turn_id, step, covers FROM entry WHERE transcript_id=?1 AND hidden=0"
 _EVENTS = "SELECT seq, json_extract(body, '$.type'), body FROM event"
 
-_Line = tuple[int, str, str, int, str | None, int]
+_Line = tuple[int, str, str, int, str | None, int, int | None, int]
 
 
 def look(file: Path) -> Totals:
@@ -53,9 +53,14 @@ class Reads(Subject):
 
     @query
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
-        """Return the lines of a transcript that are sent to the model, in order."""
-        since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
-        found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
+        """Return the lines of a transcript that are sent to the model, and the summary, in the order of writing."""
+        found = db.execute(
+            "SELECT *, seq < (SELECT pruned_below FROM transcript WHERE transcript_id=?1) FROM"
+            f" ({_LINES} AND seq = (SELECT summary FROM transcript WHERE transcript_id=?1) UNION ALL {_LINES}"
+            " AND kind <> 'summary' AND seq >= (SELECT context_start FROM transcript WHERE transcript_id=?1))"
+            " ORDER BY seq",
+            (transcript_id,),
+        ).fetchall()
         return _entries(transcript_id, found)
 
     @query
@@ -227,7 +232,7 @@ def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
     results = {result.call_id for message in messages if message for result in message.tool_results}
     unanswered: list[ToolCall] = []
     entries = []
-    for (seq, kind, _, tokens, turn_id, step), read in zip(found, messages, strict=True):
+    for (seq, kind, _, tokens, turn_id, step, covers, pruned), read in zip(found, messages, strict=True):
         message = read
         if read is not None and read.tool_calls:
             unanswered = [call for call in read.tool_calls if call.call_id not in results]
@@ -236,7 +241,16 @@ def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
             message = Message("tool", (ToolResult(call.call_id, call.name, UNREADABLE, is_error=True),))
         if message is not None:
             entries.append(
-                Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)  # type: ignore[arg-type]
+                Entry(
+                    seq=seq,
+                    kind=kind,  # type: ignore[arg-type]
+                    message=message,
+                    tokens=tokens,
+                    turn_id=turn_id,
+                    step=step,
+                    covers=covers or 0,
+                    pruned=bool(pruned),
+                )
             )
     return tuple(entries)
 

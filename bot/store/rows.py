@@ -145,17 +145,23 @@ def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
 
 
 def append_entry(
-    db: sqlite3.Connection, transcript_id: str, kind: EntryKind, message: Message, turn_id: str | None, step: int
+    db: sqlite3.Connection,
+    transcript_id: str,
+    kind: EntryKind,
+    message: Message,
+    turn_id: str | None,
+    step: int,
+    covers: int = 0,
 ) -> Entry:
-    """Append a line to a transcript and return it."""
+    """Append a line to a transcript and return it. covers: see `Entry`."""
     tokens = estimate(message)
     (seq,) = db.execute(
-        "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens)"
-        " VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM entry WHERE transcript_id=?1), ?2,?3,?4,?5,?6)"
+        "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens, covers)"
+        " VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM entry WHERE transcript_id=?1), ?2,?3,?4,?5,?6,?7)"
         " RETURNING seq",
-        (transcript_id, turn_id, step, kind, codec.MESSAGE.dump(message), tokens),
+        (transcript_id, turn_id, step, kind, codec.MESSAGE.dump(message), tokens, covers or None),
     ).fetchone()
-    return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)
+    return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step, covers=covers)
 
 
 def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:

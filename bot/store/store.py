@@ -13,6 +13,7 @@ from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
+from bot.store.compactions import Compactions
 from bot.store.database import Database, is_damage, take_mark
 from bot.store.history import History
 from bot.store.inbox import Inbox
@@ -61,6 +62,7 @@ class Store:
         self.people = People(self.database, self.writer, clock)
         self.turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals = Approvals(self.database, self.writer, clock)
+        self.compactions = Compactions(self.database, self.writer, clock)
         self.outages = Outages(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)

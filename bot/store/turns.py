@@ -89,9 +89,10 @@ class Turns(Claims):
             (number, codec.USAGE.dump(step.usage), message.model, run.turn_id),
         )
         usage.record(db, run.turn_id, message.model, step.ended.usage, now)
-        db.execute(
-            "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
-            (step.context_start, transcript_id, step.context_start),
+        db.execute(  # never back: a summary may have been made meanwhile
+            "UPDATE transcript SET context_start=max(context_start, ?1), pruned_below=max(pruned_below, ?2)"
+            " WHERE transcript_id=?3 AND (context_start < ?1 OR pruned_below < ?2)",
+            (step.context_start, step.pruned_below, transcript_id),
         )
         rows.persist_events(db, (step.ended,))
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 import agent
+from agent.compaction.rules import Compaction, CompactionRules, Keeper, Scale
 from agent.context import Context
 from agent.events import AgentEnd, MessageUpdate, Outcome, RunRef
 from agent.images import Images
@@ -95,6 +96,13 @@ class Forgetful:
         return Kept((), end)
 
 
+RULES = CompactionRules(threshold=0.6, reserve=20_000, keep=20_000, attempts=3, timeout=60, model="")
+
+
+def no_summary() -> Route:
+    raise AssertionError("everything fits")
+
+
 def transcript(turns: int) -> Iterator[Entry]:
     """Earlier turns of a question, a call with its result and an answer, and the question of this one."""
     lines: list[tuple[EntryKind, str, Message]] = []
@@ -133,6 +141,7 @@ async def counted(
         now=lambda: 1,
         sleep=lambda seconds: client.preload(),
         sent=lambda *given: lambda usage: None,
+        compaction=Compaction(rules=RULES, scale=Scale(), keeper=cast(Keeper, Forgetful()), summing=no_summary),
         background=False,
         may_be_empty=False,
     )

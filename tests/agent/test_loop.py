@@ -234,6 +234,7 @@ async def test_call_ids_are_unique_when_the_first_has_left_the_context(tmp_path:
     async with running(tmp_path, model=model, tools=tool("act", long)) as hark:
         for label in "abcdefgh":
             hark.model.add(Call("act", {"label": label}, id="x"))
+        hark.model.whenever("Write a summary", "The letters were acted upon.")
         hark.model.add("Done.")
         reply = await hark.say("do it")
         assert reply.texts == ["Done."]

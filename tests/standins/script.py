@@ -265,6 +265,7 @@ class Script:
         self._tolerated: list[str] = []
         self._queue: deque[Written | Reply] = deque()
         self._routes: list[tuple[str, Written | Reply]] = []
+        self._always: list[tuple[str, Written | Reply]] = []
         made(self)
 
     def tolerate(self, part: str) -> None:
@@ -288,6 +289,10 @@ class Script:
         """Keep one answer for the first request whose last user text contains `words`."""
         self._routes.append((words, _reply(answer)))
 
+    def whenever(self, words: str, *answer: Part | str | Reply) -> None:
+        """Keep an answer for all requests whose last user text contains `words`; it need not be used."""
+        self._always.append((words, _reply(answer)))
+
     @property
     def unused(self) -> int:
         """How many answers have not been asked for."""
@@ -302,7 +307,8 @@ class Script:
                 del self._routes[index]
                 break
         else:
-            reply = self._queue.popleft() if self._queue else self.default
+            found = [routed for words, routed in self._always if words in request.last_user_text]
+            reply = found[0] if found else self._queue.popleft() if self._queue else self.default
         return answer_of(reply(request) if callable(reply) else reply)
 
 

@@ -177,7 +177,7 @@ agent:
   max_steps: true
   model: antropic/claude
 owners: [telegram:1, foo:2, 12]
-compaction: {threshold: 0.8}
+send_policy: []
 chanels: {}
 channels:
   telegram:
@@ -203,7 +203,7 @@ agent: {}
             "config.yaml:7: owners[2]: found `12`; allowed: <platform>:<id> such as telegram:12345, with "
             "one of "
             "telegram, discord, slack, console, http",
-            "config.yaml:8: compaction: this part of Hark is not in this version yet; remove it",
+            "config.yaml:8: send_policy: this part of Hark is not in this version yet; remove it",
             "config.yaml:9: chanels: unknown key; nearest known name is `channels`",
             "config.yaml:13: channels.telegram.dm.allow_from[1]: found `bob`; allowed: a Telegram user "
             "id, which is "
@@ -263,7 +263,7 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ("owners: telegram:1\n", "config.yaml:1: owners: found `telegram:1`; allowed: a list"),
             (
                 "zzz: 1\n",
-                "config.yaml:1: zzz: unknown key; known here: agent, approvals, budget, catch_up, channels, delivery, ",
+                "config.yaml:1: zzz: unknown key; known here: agent, approvals, budget, catch_up, channels, ",
             ),
             (
                 "gateway: {token: 12}\n",
@@ -297,8 +297,8 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
-                "compaction: {}\n",
-                "config.yaml:1: compaction: this part of Hark is not in this version",
+                "send_policy: []\n",
+                "config.yaml:1: send_policy: this part of Hark is not in this version",
             ),
             (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",

@@ -66,7 +66,7 @@ def whole(run: RunRef, *parts: Part, step: int = 1, usage: Usage = _NO_USAGE) ->
         stop_reason="end",
         usage=_NO_USAGE,
     )
-    return Step(message=message, ended=ended, usage=usage, context_start=1, outcome=Outcome.COMPLETED)
+    return Step(message=message, ended=ended, usage=usage, context_start=1, pruned_below=1, outcome=Outcome.COMPLETED)
 
 
 def answering(kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> AnsweredBy:

@@ -31,7 +31,7 @@ SECTIONS = 17
 # Columns that went, by their tables; in none of them anything was ever kept.
 DROPPED = {
     "conversation": {"head", "gap"},
-    "transcript": {"tools", "summary"},
+    "transcript": {"tools"},
     "entry": {"origin"},
     "turn": {"parent", "lease_until", "reply_to", "mode"},
 }

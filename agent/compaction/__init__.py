@@ -1,0 +1,1 @@
+"""Keeps the requests of long conversations within the model's context window."""

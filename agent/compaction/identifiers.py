@@ -1,0 +1,57 @@
+"""Finds identifiers in a text: what a summary must repeat letter by letter, such as ids, addresses, paths and URLs.
+
+They are recognised by their form, and a word that only looks like one does no harm: it is kept as well.
+"""
+
+import re
+from collections.abc import Iterable
+
+from agent.message import estimate_text
+
+# The most identifiers that are appended to a summary, and the most characters of one; the newest are kept.
+MOST, LONGEST = 200, 300
+
+_IDENTIFIER = re.compile(
+    r"""
+    [a-z][a-z0-9+.-]*://[^\s<>"'`)\]}]+                                # URLs
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                      # addresses of mail
+    | \b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b  # UUIDs
+    | \b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,128}\b           # hashes
+    | (?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.])           # addresses of IPv4, with ports
+    | (?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?![\w:])           # addresses of IPv6
+    | (?:~|\.{1,2})?(?:/[\w.@%+-]+){2,}/?                               # paths
+    | \b[A-Za-z]:\\[\w.\\ -]+                                           # paths of Windows
+    | \b(?:[\w-]+/)+[\w-]+\.[A-Za-z]\w{0,9}\b                           # relative paths
+    | \b[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{1,9}(?::\d{1,5})?\b    # names of hosts and files, with ports
+    | (?<![\w.])[#@][A-Za-z][\w-]{2,}                                   # channels and people
+    | \b[A-Z][A-Z0-9]{0,9}-\d+\b                                        # numbers of tickets
+    | \b(?=\w*\d)(?=\w*[A-Za-z])\w{6,64}\b                              # ids of letters and digits
+    | (?<![\w.,:])\d{4,}(?![\w,])                                       # long numbers, ports
+    | (?<=:)\d{2,5}\b                                                   # ports
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_TRAILING = ".,;:!?"
+
+
+def identifiers(texts: Iterable[str]) -> list[str]:
+    """Return the identifiers in some texts, each once, in the order in which they came last."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _IDENTIFIER.finditer(text):
+            one = match[0].rstrip(_TRAILING)
+            if len(one) <= LONGEST:
+                found.pop(one, None)
+                found[one] = None
+    return list(found)
+
+
+def lost(texts: Iterable[str], summary: str, most: int) -> list[str]:
+    """Return the newest identifiers of some texts that a summary does not have, in at most so many tokens."""
+    found: list[str] = []
+    for one in reversed([one for one in identifiers(texts) if one not in summary][-MOST:]):
+        most -= estimate_text(one)
+        if most < 0:
+            break
+        found.append(one)
+    return found[::-1]

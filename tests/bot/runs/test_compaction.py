@@ -1,0 +1,197 @@
+"""Conversations that outgrow the window of their model: summaries, what they keep, and what happens without one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.context import LEFT_OUT
+from agent.events import Notice, Outcome
+from agent.models.base import ModelRequest
+from tests.scripted_model import ScriptedModel
+from tests.service import Hark, running
+from tests.standins.script import Call, Fail, Hang
+
+ASKS = "Write a summary"
+WINDOW = 16_000
+SMALL: dict[str, Any] = {"compaction": {"keep_recent_tokens": 1000}}
+# Nothing is due at the end of a turn.
+LATE: dict[str, Any] = {"compaction": {"keep_recent_tokens": 500, "threshold": 0.95}}
+LONG = "lorem ipsum dolor sit amet " * 60
+
+
+def small() -> ScriptedModel:
+    return ScriptedModel(context_window=WINDOW, max_output=1000)
+
+
+def asked(hark: Hark) -> list[ModelRequest]:
+    """The requests for summaries."""
+    return [one for one in hark.model.requests if ASKS in one.messages[-1].text]
+
+
+def whole(request: ModelRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+async def talk(hark: Hark, turns: int, words: str = LONG) -> None:
+    for number in range(turns):
+        hark.model.add(f"Answer {number}. {LONG}")
+        await hark.say(f"Question {number}. {words}")
+
+
+async def test_a_long_conversation_is_summed_up_at_the_end_of_a_turn(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=SMALL) as hark:
+        hark.model.whenever(ASKS, "They talked about lorem ipsum.")
+        await hark.say("Never write to anybody called Mallory. Order 4711-ACB is at https://shop.test/o/9f8e7d6c5b.")
+        await talk(hark, 12)
+        (request, *_) = asked(hark)
+        assert (
+            request.messages[:-1]
+            == hark.model.requests[hark.model.requests.index(request) - 1].messages[: len(request.messages) - 1]
+        ), "it begins like the request before, so that the provider has it in its cache"
+        await hark.say("And now?")
+        newest = hark.model.requests[-1]
+        if newest in asked(hark):
+            newest = hark.model.requests[-2]
+        first = newest.messages[0].text
+        assert "They talked about lorem ipsum." in first
+        assert "Never write to anybody called Mallory." in first, "what people ruled stands word for word"
+        assert "https://shop.test/o/9f8e7d6c5b" in first
+        assert "Question 11." in whole(newest), "the newest turns stand word for word"
+        assert "Question 2." not in "".join(message.text for message in newest.messages[1:])
+        kinds = [event["type"] for event in hark.stored.events() if event["type"].startswith("compaction")]
+        assert kinds[:2] == ["compaction_start", "compaction_end"]
+
+
+async def test_a_request_that_would_not_fit_waits_for_the_summary(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=LATE) as hark:
+        hark.model.whenever(ASKS, "A summary.")
+        await talk(hark, 14)
+        sizes = [sum(len(message.text) // 4 for message in one.messages) for one in hark.model.requests]
+        assert max(sizes) < WINDOW - 1000
+        assert asked(hark)
+        assert LEFT_OUT not in whole(hark.model.requests[-1])
+
+
+async def test_without_a_model_that_sums_up_nothing_is_lost_but_the_oldest_words(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=LATE) as hark:
+        hark.model.whenever(ASKS, Fail(400, "invalid_request_error"))
+        await hark.say("You must always sign with Zoe-77.")
+        await talk(hark, 14)
+        assert len(asked(hark)) % 3 == 0
+        newest = [one for one in hark.model.requests if one not in asked(hark)][-1]
+        assert "You must always sign with Zoe-77." in newest.messages[0].text
+        assert "Question 13." in whole(newest)
+
+
+async def test_a_summary_that_takes_too_long_delays_nobody_else_and_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=SMALL) as hark:
+        hang = Hang()
+        hark.model.whenever(ASKS, hang)
+        await talk(hark, 6)
+        assert not asked(hark)
+        hark.model.tolerate("unused")  # the answer to this is never asked for
+        hark.model.add(LONG * 4)
+        await hark.write(LONG * 4)
+        await hark.until(lambda: asked(hark), "the request for a summary")
+        await hark.time.until_pause(10)
+        hark.time.advance(10)
+        await hark.until(lambda: "summing up" in hark.channel.texts()[-1], "the notice")
+        hark.model.on("hello", "Hello, Bob.")
+        reply = await hark.say("hello", "2")
+        assert reply.texts == ["Hello, Bob."]
+
+
+async def test_a_person_can_have_it_summed_up(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.write("/compact")
+        await hark.until(lambda: "nothing to sum up" in "".join(hark.channel.texts()), "the refusal")
+        for number in range(5):
+            await hark.say(f"Question {number}")
+        hark.model.on(ASKS, "They asked numbers.")
+        await hark.write("/compact the colour of the door")
+        await hark.until(lambda: "is summed up" in hark.channel.texts()[-1], "the summary")
+        (request,) = asked(hark)
+        assert "the colour of the door" in request.messages[-1].text
+        await hark.say("And now?")
+        (first, *others) = hark.model.requests[-1].messages
+        assert "They asked numbers." in first.text
+        assert [message.text.split("\n")[-1] for message in others if message.role == "user"][-1] == "And now?"
+        assert "Question 0" not in "".join(message.text for message in others)
+
+
+async def test_it_is_summed_up_while_a_person_is_asked(tmp_path: Path) -> None:
+    config = {"tools": {"require_approval": ["write"]}}
+    async with running(tmp_path, config=config) as hark:
+        for number in range(4):
+            await hark.say(f"Question {number}")
+        hark.model.add(Call("write", {"path": "a.txt", "content": "x"}))
+        await hark.write("Write it.")
+        await hark.until(lambda: hark.stored.approvals(), "the request")
+        hark.model.on(ASKS, "They asked numbers.")
+        await hark.write("/compact")
+        await hark.until(lambda: "is summed up" in hark.channel.texts()[-1], "the summary")
+        hark.model.add("Written.")
+        await hark.write("/approve once")
+        await hark.until(lambda: "Written." in hark.channel.texts(), "the end of the turn")
+        newest = hark.model.requests[-1]
+        assert "They asked numbers." in newest.messages[0].text
+        assert "waiting for a person" in newest.messages[0].text
+        assert "Write it." in whole(newest)
+
+
+TOO_LARGE = Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_what_a_provider_finds_too_large_is_summed_up_and_asked_again(tmp_path: Path, times: int) -> None:
+    async with running(tmp_path) as hark:
+        await talk(hark, 30)
+        hark.model.whenever(ASKS, "A summary.")
+        for _ in range(times):
+            hark.model.add(TOO_LARGE)
+        hark.model.add("There.")
+        reply = await hark.say("Now?")
+        assert reply.texts == ["There."]
+        assert next(notice.kind for notice in reply.of(Notice)) == "compact"
+        assert "A summary." in hark.model.requests[-1].messages[0].text
+        sizes = [len(str(one.messages)) for one in hark.model.requests if one not in asked(hark)][-times - 1 :]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(set(sizes)) == times + 1, "each is smaller than the one before"
+
+
+async def test_what_stays_too_large_ends_with_a_clear_error(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await talk(hark, 12)
+        hark.model.default = lambda request: [TOO_LARGE]
+        reply = await hark.say("Now?")
+        assert reply.outcome is Outcome.FAILED
+        assert "too long for the model" in reply.texts[-1]
+        assert len([one for one in hark.model.requests[24:] if one not in asked(hark)]) < 8
+
+
+async def test_old_results_are_shortened_first(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=LATE) as hark:
+        (hark.service.parts.workspace).mkdir(exist_ok=True)
+        (hark.service.parts.workspace / "big.txt").write_text("x y z\n" * 2000)
+        for _ in range(4):
+            hark.model.add(Call("read", {"path": "big.txt"}))
+            hark.model.add("Read.")
+            await hark.say("Read it.")
+        assert not asked(hark)
+        results = [part for message in hark.model.requests[-1].messages for part in message.tool_results]
+        assert "characters of this old result are not shown" in results[0].text
+        assert "not shown" not in results[-1].text
+
+
+async def test_a_crash_after_the_summary_begins_with_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        for number in range(5):
+            await hark.say(f"Question {number}")
+        hark.model.on(ASKS, "They asked numbers.")
+        await hark.write("/compact")
+        await hark.until(lambda: "is summed up" in hark.channel.texts()[-1], "the summary")
+    async with running(tmp_path) as hark:
+        await hark.say("And now?")
+        assert "They asked numbers." in hark.model.requests[-1].messages[0].text
+        assert "Question 0" not in "".join(message.text for message in hark.model.requests[-1].messages[1:])
