@@ -41,9 +41,10 @@ class Thinking:
     """The reasoning of a model."""
 
     text: str
-    # The provider needs it to accept the reasoning back. Reasoning without a signature is never sent back.
+    # The provider needs it to accept the reasoning back: a signature, or the id of an item. Reasoning that has neither
+    # this nor an encrypted form is never sent back.
     signature: str = ""
-    # The encrypted form in which some providers return reasoning; the text is empty then.
+    # The encrypted form in which some providers return reasoning; the text is empty then, or a summary.
     redacted: str = ""
     type: Literal["thinking"] = "thinking"
 

@@ -12,6 +12,7 @@ def build(spec: ModelSpec) -> ModelClient:
         from agent.models.offline import OfflineClient
 
         return OfflineClient(spec)
-    from agent.models import anthropic, openai_chat
+    from agent.models import anthropic, openai_chat, openai_responses
 
-    return anthropic.Client(spec) if spec.api == "anthropic" else openai_chat.Client(spec)
+    made = {"anthropic": anthropic.Client, "openai-chat": openai_chat.Client}
+    return made.get(spec.api, openai_responses.Client)(spec)

@@ -41,8 +41,12 @@ from agent.models.sdk import Sdk, SdkClient
 _BASE_URL = "https://api.anthropic.com"
 
 _CACHE: dict[str, object] = {"type": "ephemeral"}
-_BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
+# Tokens of thinking on models that take a budget; x-high is the most that a model takes.
+_BUDGETS = {"low": 1024, "medium": 8192, "high": 32768, "x-high": 1 << 20}
 _LEAST_BUDGET = 1024
+# The most output of models that take a budget, by patterns; of the others it is _MOST_OUTPUT.
+_LESS_OUTPUT = ((re.compile(r"claude-opus-4-([01]\b|2025)"), 32_000),)
+_MOST_OUTPUT = 64_000
 # Models up to 4.5 take a budget of thinking tokens, later ones decide themselves and take an effort.
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
 _REASONING = ("thinking", "redacted_thinking")
@@ -86,16 +90,21 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
 
 
 def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> dict[str, object]:
-    """Return the fields for a thinking level; none for auto and off, since models think only when they are asked to."""
+    """Return the fields for a thinking level; none for auto and off, since models think only when they are asked to.
+
+    The words come out of the same limit of output as thinking with a budget, so the limit is raised by the budget.
+    """
     level = request.thinking
     if level in ("auto", "off"):
         return {}
     if not _BUDGET_MODELS.search(spec.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": EFFORTS[level]}}
-    budget = min(_BUDGETS[level], request.max_output - _LEAST_BUDGET)  # the words come out of the same max_tokens
+    most = next((limit for pattern, limit in _LESS_OUTPUT if pattern.search(spec.model)), _MOST_OUTPUT)
+    words = min(request.max_output, most // 2)
+    budget = min(_BUDGETS[level], min(most, spec.context_window // 2) - words)
     if budget < _LEAST_BUDGET or not _loop_began_with_thinking(messages):
         return {}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": budget + words}
 
 
 def _loop_began_with_thinking(messages: list[Block]) -> bool:

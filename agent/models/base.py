@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # clients are built without pydantic
 
 # How long a model thinks; auto leaves it to the model.
 ThinkingLevel = Literal["auto", "off", "low", "medium", "high", "x-high"]
-ModelApi = Literal["anthropic", "openai-chat", "offline"]
+ModelApi = Literal["anthropic", "openai-chat", "openai-responses", "offline"]
 
 
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]

@@ -5,13 +5,12 @@ they leave out usage, ids and `[DONE]`, repeat indexes, send a call in one piece
 """
 
 import json
-import re
 import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
-from agent.models import failures
+from agent.models import compat, failures
 from agent.models.base import (
     Alive,
     Answer,
@@ -23,7 +22,6 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.models.protocol import (
-    EFFORTS,
     EMPTY_MESSAGE,
     Block,
     call_id,
@@ -38,10 +36,10 @@ from agent.models.protocol import (
     without_images,
 )
 from agent.models.sdk import Sdk, SdkClient
+from agent.models.think_tags import ThinkTags
 
 _BASE_URL = "https://api.openai.com/v1"
 
-_NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens on every server
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
 # Finish reasons that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
@@ -68,15 +66,15 @@ class Client(SdkClient):
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     """Return the request as JSON values. Messages come last, so the next request begins with the bytes of this one."""
-    new_limit = "//api.openai.com" in (spec.base_url or _BASE_URL) or _NEW_LIMIT_MODELS.search(spec.model)
+    url = spec.base_url or _BASE_URL
     body: dict[str, object] = {
         "model": spec.model,
-        "max_completion_tokens" if new_limit else "max_tokens": request.max_output,
+        compat.limit_field(spec, url): request.max_output,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.thinking not in ("auto", "off"):
-        body["reasoning_effort"] = EFFORTS[request.thinking]
+    if request.thinking != "auto" and (effort := compat.effort(spec, url, request.thinking)):
+        body["reasoning_effort"] = effort
     body |= dict(spec.params)
     if request.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in described(request.tools, "parameters")]
@@ -195,6 +193,7 @@ class ChunkReader:
         self._new_id = new_id
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._tags = ThinkTags()
         self._calls: list[_OpenCall] = []
         self._at: dict[int, _OpenCall] = {}
         self._finish = ""
@@ -205,9 +204,9 @@ class ChunkReader:
         """Read one chunk; unknown fields are ignored."""
         if self.ended or data.startswith("[DONE]"):
             self.ended = True
-            return ()
+            return tuple(self._held())
         chunk = parsed(data)
-        if name != "error" and (words := _words_alone(chunk)):
+        if name != "error" and (words := _words_alone(chunk)) and (self._tags.done or self._tags.are_words(words)):
             self._text.append(words)
             return (TextDelta(words),)
         if name == "error" or chunk.get("error") or chunk.get("object") == "error":
@@ -221,6 +220,7 @@ class ChunkReader:
             parts += self._delta(record(choice.get("delta")))
             reason, _, _ = text(choice.get("finish_reason")).lower().partition(":")
             self._finish = reason or self._finish
+            parts += self._held() if reason else ()
         if self._finish in _BROKEN:
             raise failures.of_payload(chunk, ())
         return parts or (Alive(),)
@@ -266,8 +266,17 @@ class ChunkReader:
 
     def _said(self, words: str) -> Iterator[StreamPart]:
         if words:
-            self._text.append(words)
-            yield TextDelta(words)
+            yield from self._parted(((False, words),) if self._tags.done else self._tags.feed(words))
+
+    def _held(self) -> Iterator[StreamPart]:
+        """Give out what may have been the beginning of a tag."""
+        if not self._tags.done:
+            yield from self._parted(self._tags.end())
+
+    def _parted(self, pieces: Iterable[tuple[bool, str]]) -> Iterator[StreamPart]:
+        for is_thought, piece in pieces:
+            (self._thinking if is_thought else self._text).append(piece)
+            yield ThinkingDelta(piece) if is_thought else TextDelta(piece)
 
     def _piece(self, piece: dict[str, Any]) -> StreamPart:
         function = record(piece.get("function"))

@@ -28,7 +28,7 @@ _KEYS = {
     "queue": "mode cap drop",
 }
 _VALUES = {
-    "providers.*.api": "openai-responses cli",
+    "providers.*.api": "cli",
 }
 
 

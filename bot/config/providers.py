@@ -30,7 +30,7 @@ class ModelSettings(Section):
 class Provider(Section):
     """Where models are asked."""
 
-    api: Literal["anthropic", "openai-chat"] | None = Field(
+    api: Literal["anthropic", "openai-chat", "openai-responses"] | None = Field(
         default=None, description="The protocol; known for anthropic, openai and ollama."
     )
     base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")

@@ -29,31 +29,31 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(630, aim=600),
-        "files": Limit(80, aim=60),
+        "calls": Limit(635, aim=600),
+        "files": Limit(82, aim=60),
         "crossings": Limit(62),
         "statements": Limit(45, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_396),
-        "files": Limit(97),
+        "calls": Limit(2_406),
+        "files": Limit(99),
         "crossings": Limit(143),
         "statements": Limit(161),
         "commits": Limit(15),
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(669),
-        "files": Limit(75),
+        "calls": Limit(674),
+        "files": Limit(77),
         "crossings": Limit(100),
         "statements": Limit(67),
         "commits": Limit(4),
         "hops": Limit(21),
     },
     "aged message": {
-        "calls": Limit(630, aim=600),
+        "calls": Limit(635, aim=600),
         "statements": Limit(45, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
+_TEXTS = ("text", "input_text", "output_text")
 
 
 @dataclass(slots=True)
@@ -34,7 +35,9 @@ class Request:
 
     @property
     def messages(self) -> list[Json]:
-        return self.body.get("messages") or []
+        """The messages, or the items of a request to the Responses API, whose role is their type if they have none."""
+        items = self.body.get("input") or []
+        return self.body.get("messages") or [{"role": item.get("type"), **item} for item in items]
 
     @property
     def model(self) -> str:
@@ -43,8 +46,8 @@ class Request:
     @property
     def system(self) -> str:
         """The system prompt of either provider."""
-        if "system" in self.body:
-            return text_of(self.body["system"])
+        if "system" in self.body or "instructions" in self.body:
+            return text_of(self.body.get("system") or self.body.get("instructions"))
         rulers = (m for m in self.messages if m["role"] in ("system", "developer"))
         return "\n".join(text_of(message.get("content")) for message in rulers)
 
@@ -95,7 +98,7 @@ def text_of(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "".join(block.get("text", "") for block in content if block.get("type") == "text")
+    return "".join(block.get("text", "") for block in content if block.get("type") in _TEXTS)
 
 
 def unmarked(value: Any) -> Any:
@@ -138,7 +141,9 @@ def prefix_differences(requests: Iterable[Request], key: Callable[[Request], Has
 def _difference(before: Request, after: Request) -> str | None:
     if text := _first_difference(canonical(before.body.get("tools")), canonical(after.body.get("tools"))):
         return f"tools differ {text}"
-    earlier, later = (canonical_system(request.body.get("system")) for request in (before, after))
+    earlier, later = (
+        canonical_system(request.body.get("system") or request.body.get("instructions")) for request in (before, after)
+    )
     if text := _first_difference(earlier, later):
         return f"system differs {text}"
     if len(after.messages) < len(before.messages):

@@ -12,7 +12,7 @@ from agent.models.base import Answer, ModelApi, ModelClient, ModelRequest, Model
 from tests.agent.models.makers import request, user
 
 KEY = "secret-test-key"
-MODELS: dict[ModelApi, str] = {"anthropic": "claude-opus-5-5", "openai-chat": "gpt-5.1"}
+MODELS: dict[ModelApi, str] = {"anthropic": "claude-opus-5-5", "openai-chat": "gpt-5.1", "openai-responses": "gpt-5.5"}
 
 
 def client_of(api: ModelApi, url: str, model: str = "", keys: tuple[str, ...] = (KEY,), **options: Any) -> ModelClient:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 from agent.errors import ErrorKind
 from agent.message import Message, Text, ToolResult
@@ -16,19 +17,29 @@ from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.model_server import ModelServer
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
-from tests.standins.script import Break, Call, Fail, Hang, Ping, Say, Stop
+from tests.standins.responses_server import ResponsesServer
+from tests.standins.script import Break, Call, Fail, Hang, Ping, Say, Stop, Think
 from tests.wire.model_clients import KEY, ask, client_of, failure, listen
 
-SERVERS: dict[ModelApi, type[ModelServer]] = {"anthropic": AnthropicServer, "openai-chat": OpenAIServer}
-CUTS: dict[ModelApi, tuple[int, ...]] = {"anthropic": (0, 50, 200, 600, 1000), "openai-chat": (0, 50, 200, 400, 600)}
+SERVERS: dict[ModelApi, type[ModelServer]] = {
+    "anthropic": AnthropicServer,
+    "openai-chat": OpenAIServer,
+    "openai-responses": ResponsesServer,
+}
+CUTS: dict[ModelApi, tuple[int, ...]] = {
+    "anthropic": (0, 50, 200, 600, 1000),
+    "openai-chat": (0, 50, 200, 400, 600),
+    "openai-responses": (0, 50, 200, 600, 1500),
+}
 """Bytes of an answer, headers and all, of which none is the whole."""
-FORBIDDEN: dict[ModelApi, object] = {"anthropic": {"type": "none"}, "openai-chat": "none"}
+FORBIDDEN: dict[ModelApi, object] = {"anthropic": {"type": "none"}, "openai-chat": "none", "openai-responses": "none"}
 
 
 @pytest.fixture(
     params=[
         pytest.param("anthropic", marks=pytest.mark.xdist_group("anthropic")),
         pytest.param("openai-chat", marks=pytest.mark.xdist_group("openai")),
+        pytest.param("openai-responses", marks=pytest.mark.xdist_group("openai")),
     ]
 )
 def api(request: pytest.FixtureRequest) -> ModelApi:
@@ -254,9 +265,10 @@ async def test_bytes_that_say_nothing_are_bounded(
 
 
 async def test_many_events_may_be_longer_than_one(
-    server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch
+    api: ModelApi, server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sdk, "MOST_EVENT_BYTES", 200_000)
+    whole = 500_000 if api == "openai-responses" else 0  # the last events have all of the answer once more
+    monkeypatch.setattr(sdk, "MOST_EVENT_BYTES", 200_000 + whole)
     server.add(Say("x" * 400_000, chunks=400))
     answer = await ask(client, user("hi"))
     assert (len(answer.message.text), answer.stop_reason) == (400_000, "end")
@@ -270,3 +282,48 @@ async def test_many_at_once(server: ModelServer, client: ModelClient) -> None:
 async def test_half_characters_and_odd_text_survive(server: ModelServer, client: ModelClient) -> None:
     await ask(client, user("a lone \ud83d surrogate, \u2028 and \x00"), tools=(READ, WRITE))
     assert server.requests[0].last_user_text == "a lone ? surrogate, \u2028 and \x00"
+
+
+async def test_encrypted_reasoning_is_taken_back_by_the_responses_api() -> None:
+    async with ResponsesServer(keys=[KEY]) as server:
+        client = client_of("openai-responses", server.url)
+        server.add(Think("I look first."), Call("read", {"path": "a"}))
+        server.add(Think("It says A."), Say("It says A."))
+        server.add("You are welcome.")
+        talk = [user("look")]
+        first = await ask(client, *talk, thinking="high")
+        result = ToolResult(first.message.tool_calls[0].call_id, "read", "A", images=(PNG,))
+        talk += [first.message, Message("tool", (result,))]
+        talk += [(await ask(client, *talk, thinking="high")).message, user("thanks")]
+        assert (await ask(client, *talk, thinking="high")).message.text == "You are welcome."
+        kinds = [item.get("type", item.get("role")) for item in server.requests[-1].body["input"]]
+        reasoned = ["reasoning", "function_call", "function_call_output", "reasoning", "assistant"]
+        assert kinds == ["user", *reasoned, "user"]
+        server.check()
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"store": True}, "store=false"),
+        ({"max_tokens": 100}, "max_tokens"),
+        ({"input": [{"type": "function_call_output", "call_id": "x", "output": "A"}]}, "No tool call found"),
+        ({"input": [{"role": "user", "content": []}]}, "content"),
+        ({"input": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}, "type"),
+        ({"input": [{"type": "function_call", "call_id": "x", "name": "read", "arguments": "{}"}]}, "No tool output"),
+        (
+            {"input": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}]},
+            "required following item",
+        ),
+        ({"tools": [{"type": "function", "function": {"name": "read"}}]}, "tools"),
+    ],
+)
+async def test_the_stand_in_refuses_what_the_responses_api_refuses(change: dict[str, Any], said: str) -> None:
+    async with ResponsesServer(keys=[KEY]) as server, ClientSession() as session:
+        server.tolerate("malformed")
+        body = {"model": "gpt-5.5", "input": [{"role": "user", "content": "hi"}], "store": False, "stream": True}
+        head = {"Authorization": f"Bearer {KEY}"}
+        async with session.post(f"{server.url}/v1/responses", json=body | change, headers=head) as answer:
+            assert answer.status == 400
+            assert said in await answer.text()

@@ -125,17 +125,31 @@ def test_a_message_never_ends_with_thinking() -> None:
         ("claude-opus-5-5", "x-high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "xhigh"}}),
         ("claude-sonnet-4-6", "low", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
         ("claude-opus-4-7", "high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
-        ("claude-haiku-4-5", "medium", {"thinking": {"type": "enabled", "budget_tokens": 3072}}),
-        ("claude-sonnet-4-5-20250929", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
-        ("claude-opus-4-20250514", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
-        ("claude-opus-4-1", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
-        ("claude-3-7-sonnet-20250219", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
+        ("claude-haiku-4-5", "medium", {"thinking": {"type": "enabled", "budget_tokens": 8192}, "max_tokens": 12288}),
+        (
+            "claude-sonnet-4-5-20250929",
+            "low",
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 5120},
+        ),
+        ("claude-opus-4-20250514", "low", {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 5120}),
+        ("claude-opus-4-1", "low", {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 5120}),
+        ("claude-haiku-4-5", "high", {"thinking": {"type": "enabled", "budget_tokens": 32768}, "max_tokens": 36864}),
+        ("claude-haiku-4-5", "x-high", {"thinking": {"type": "enabled", "budget_tokens": 59904}, "max_tokens": 64000}),
+        ("claude-opus-4-1", "x-high", {"thinking": {"type": "enabled", "budget_tokens": 27904}, "max_tokens": 32000}),
+        (
+            "claude-3-7-sonnet-20250219",
+            "low",
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 5120},
+        ),
     ],
 )
 def test_thinking_levels(model: str, level: ThinkingLevel, fields: dict[str, object]) -> None:
     params = (("temperature", 0.5),)
     body = body_of(request(user("hi"), thinking=level), spec("anthropic", model, params=params))
-    assert {key: value for key, value in body.items() if key in ("thinking", "output_config")} == fields
+    limit = body.pop("max_tokens")
+    found = {key: value for key, value in body.items() if key in ("thinking", "output_config")}
+    assert found == {key: value for key, value in fields.items() if key != "max_tokens"}
+    assert limit == fields.get("max_tokens", 4096), "what thinking takes does not come out of the words"
     assert ("temperature" in body) == (not fields)
 
 
@@ -145,7 +159,8 @@ def test_a_budget_needs_room_and_a_turn_that_began_with_thinking() -> None:
     asked = (user("go"), assistant(call("a"), **own), results(("a", "A")))
     thought = (user("go"), assistant(Thinking("hm", "sig"), call("a"), **own), results(("a", "A")))
     later = (*thought, assistant(call("b"), **own), results(("b", "B")))
-    assert "thinking" not in body_of(request(user("hi"), thinking="high", max_output=2000), old)
+    small = spec("anthropic", "claude-haiku-4-5", context_window=4000)
+    assert "thinking" not in body_of(request(user("hi"), thinking="high", max_output=2000), small)
     assert "thinking" not in body_of(request(*asked, thinking="high"), old)
     assert "thinking" in body_of(request(*thought, thinking="high"), old)
     assert "thinking" in body_of(request(*later, thinking="high"), old)

@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Thinking, ToolResult
-from agent.models import anthropic, openai_chat
+from agent.models import anthropic, openai_chat, openai_responses
 from agent.models.base import Alive, ArgumentsDelta, ModelApi, ModelRequest, ModelSpec, StreamPart, TextDelta
 from tests.agent.models.makers import PNG, assistant, call, prefixes, raw, read, request, results, spec, user
 from tests.agent.models.test_odd_streams import BODIES, READERS
@@ -15,6 +15,7 @@ from tests.agent.models.test_odd_streams import BODIES, READERS
 BODY_OF: dict[ModelApi, Callable[[ModelRequest, ModelSpec], dict[str, object]]] = {
     "anthropic": anthropic.body_of,
     "openai-chat": openai_chat.body_of,
+    "openai-responses": openai_responses.body_of,
 }
 TALK = (
     user("[Sat 2026-11-21 07:30 UTC]\nfirst", PNG),

@@ -10,18 +10,23 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from agent.errors import ModelError
-from agent.models import anthropic, failures, openai_chat
+from agent.models import anthropic, failures, openai_chat, openai_responses
 from agent.models.base import Answer, StreamPart, TextDelta, ThinkingDelta
 from agent.models.sdk import AnswerReader
-from tests.agent.models import test_anthropic_answer, test_openai_answer
+from tests.agent.models import test_anthropic_answer, test_openai_answer, test_responses_answer
 from tests.agent.models.makers import read
 
 _part: TypeAdapter[StreamPart] = TypeAdapter(StreamPart)
 READERS: dict[str, Callable[[], AnswerReader]] = {
     "anthropic": lambda: anthropic.EventReader("house/m"),
     "openai": lambda: openai_chat.ChunkReader("house/m", set(), lambda: "made"),
+    "responses": lambda: openai_responses.EventReader("house/m"),
 }
-BODIES = {"anthropic": test_anthropic_answer.BODY, "openai": test_openai_answer.BODY}
+BODIES = {
+    "anthropic": test_anthropic_answer.BODY,
+    "openai": test_openai_answer.BODY,
+    "responses": test_responses_answer.BODY,
+}
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent.message import Message, Thinking, ToolResult
+from agent.models.base import ThinkingLevel
 from agent.models.openai_chat import ChunkReader, body_of
 from tests.agent.models.makers import PNG, assistant, call, chunks, read, request, results, spec, user
 
@@ -55,7 +56,24 @@ def test_how_the_limit_is_called(model: str, base_url: str, field: str) -> None:
 
 def test_effort_only_where_thinking_is_asked_for() -> None:
     assert "reasoning_effort" not in body_of(request(user("hi")), LOCAL)
-    assert body_of(request(user("hi"), thinking="x-high"), LOCAL)["reasoning_effort"] == "xhigh"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "efforts"),
+    [
+        ("gpt-5.5", "", {"off": "none", "low": "low", "x-high": "xhigh"}),
+        ("o4-mini", "", {"off": None, "high": "high", "x-high": "xhigh"}),
+        ("gemini-3-pro", "https://generativelanguage.googleapis.com/v1beta/openai", {"off": "none", "x-high": "high"}),
+        ("qwen/qwen4", "https://openrouter.ai/api/v1", {"off": "none", "x-high": "xhigh"}),
+        ("openai/gpt-oss-120b", "https://api.groq.com/openai/v1", {"off": None, "x-high": "high"}),
+        ("qwen3:8b", "http://127.0.0.1:11434/v1", {"off": "none", "x-high": "high"}),
+        ("anything", "http://127.0.0.1:8000/v1", {"off": None, "medium": "medium", "auto": None}),
+    ],
+)
+def test_levels_of_thinking_by_server(model: str, base_url: str, efforts: dict[ThinkingLevel, str | None]) -> None:
+    there = spec("openai-chat", model, base_url=base_url)
+    for level, effort in efforts.items():
+        assert body_of(request(user("hi"), thinking=level), there).get("reasoning_effort") == effort
 
 
 def test_calls_and_results() -> None:

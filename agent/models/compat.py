@@ -1,0 +1,62 @@
+"""What differs between servers that speak OpenAI's protocols, as one table.
+
+The first entry whose pattern is found in the root of the API counts. A level of thinking that a server refuses all the
+same is answered by the runner, which takes the next lower one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from agent.models.base import ModelSpec, ThinkingLevel
+from agent.models.protocol import EFFORTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compat:
+    """How one kind of server wants its requests."""
+
+    # A pattern for the root of the API.
+    url: str
+    # The field of the limit of output.
+    limit: str = "max_tokens"
+    # The values of `reasoning_effort`; a level that is not in it sends none.
+    efforts: Mapping[ThinkingLevel, str] = field(default_factory=lambda: EFFORTS)
+
+
+TABLE = (
+    # https://platform.openai.com/docs/api-reference/chat
+    Compat(url=r"//api\.openai\.com", limit="max_completion_tokens"),
+    # https://ai.google.dev/gemini-api/docs/openai: the highest effort is high, and none turns thinking off.
+    Compat(url=r"generativelanguage\.googleapis\.com", efforts={**EFFORTS, "x-high": "high", "off": "none"}),
+    # https://openrouter.ai/docs/guides/best-practices/reasoning-tokens
+    Compat(url=r"//openrouter\.ai", efforts={**EFFORTS, "off": "none"}),
+    # https://console.groq.com/docs/reasoning
+    Compat(url=r"api\.groq\.com", limit="max_completion_tokens", efforts={**EFFORTS, "x-high": "high"}),
+    # https://docs.ollama.com/api/openai-compatibility
+    Compat(url=r":11434\b", efforts={**EFFORTS, "x-high": "high", "off": "none"}),
+    Compat(url=r""),
+)
+
+# Models that refuse max_tokens on every server.
+_NEW_LIMIT = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
+# Models of OpenAI of which the effort none turns thinking off; those before them refuse it.
+_TURNED_OFF = re.compile(r"(^|/)gpt-(5\.\d|[6-9]|\d\d)")
+
+
+def limit_field(spec: ModelSpec, url: str) -> str:
+    """Return the field in which a server takes the limit of output. url: the root of the API."""
+    return "max_completion_tokens" if _NEW_LIMIT.search(spec.model) else _of(url).limit
+
+
+def effort(spec: ModelSpec, url: str, level: ThinkingLevel) -> str:
+    """Return the effort that stands for a level of thinking; empty: none is sent. url: the root of the API."""
+    if level == "off" and _TURNED_OFF.search(spec.model):
+        return "none"
+    return _of(url).efforts.get(level, "")
+
+
+@lru_cache(maxsize=64)
+def _of(url: str) -> Compat:
+    return next(one for one in TABLE if re.search(one.url, url))
