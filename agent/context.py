@@ -42,6 +42,8 @@ class Context:
         self.call_ids: set[str] = set()
         # What stands for the lines before the first one, if anything does; it was written after them.
         self.summary: Entry | None = None
+        # A summary that failed is not tried again before the next request has so many tokens.
+        self.no_summary_below = 0
         self._begin()
         self.append(entries)
 

@@ -68,7 +68,7 @@ class Loop:
         self._context = context
         self._journal = journal
         # Decides what of the conversation is sent.
-        self.engine = ContextEngine(spec, context)
+        self.engine = ContextEngine(spec, context, journal)
         self._images = False  # whether the last request had images
         self._hidden = False  # whether images are left out of requests
         # Answers of the turn, cut ones included.

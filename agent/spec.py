@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.compaction.rules import Compaction
 from agent.events import RunRef
 from agent.images import Images
 from agent.message import ToolSpec, Usage
@@ -12,6 +11,7 @@ from agent.models.base import ModelClient, ModelRequest
 from agent.models.fleet import Route
 from agent.tools.base import Decision, Hook, Tool
 from agent.tools.output import Overflow
+from agent.window import Compaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

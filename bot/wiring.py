@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent.compaction.rules import Scale
 from agent.models.base import ModelClient, ModelSpec
 from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
@@ -17,6 +16,7 @@ from agent.spec import CallRules, Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.registry import same_for_all
+from agent.window import Scale
 from bot import catalogue, furniture
 from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests

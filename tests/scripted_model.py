@@ -44,6 +44,7 @@ class ScriptedModel(Script, PlainModel):
         self.requests: list[ModelRequest] = []
         self.active = 0
         self._ids = itertools.count(1)
+        self.whenever("Save now into a file", "nothing")
 
     async def until_requests(self, count: int) -> ModelRequest:
         """The request of that number (from 1), once it has come."""

@@ -6,6 +6,7 @@ last one, and what came since as estimated, where the estimate is corrected by w
 """
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from enum import StrEnum
@@ -13,9 +14,11 @@ from enum import StrEnum
 import structlog
 
 from agent.compaction import summary
+from agent.compaction.flush import can_flush, flush
 from agent.context import Context, shown_tokens
 from agent.errors import BudgetReached, ErrorKind, ModelError
-from agent.message import Usage, estimate, estimate_text, estimate_tools
+from agent.journal import Journal
+from agent.message import Message, Usage, estimate, estimate_text, estimate_tools
 from agent.models.base import Answer, ModelClient, ModelRequest
 from agent.models.fleet import Route
 from agent.models.protocol import without_images
@@ -29,6 +32,8 @@ TOLD_AFTER = 10.0
 _LEAST_TURNS = 3
 # A part that takes less of what a request may have is not worth a summary.
 _WORTH = 0.1
+# How much larger a request must be than one that could not be made smaller, before that is tried again.
+_GROWN = 1.25
 # How large a request may be, compared with one that a provider found too large.
 _SMALLER = 0.7
 # Words of a summary, and for each try how much of the window its request may take.
@@ -48,8 +53,9 @@ class Compacted(StrEnum):
 class ContextEngine:
     """Keeps the requests of one conversation within the window of the model that is asked."""
 
-    def __init__(self, spec: RunSpec, context: Context) -> None:
-        self._spec, self._context = spec, context
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal | None = None) -> None:
+        """journal: of the run; without one, the model saves no notes before a summary."""
+        self._spec, self._context, self._journal = spec, context, journal
         self._rules, self._scale, self._keeper = spec.compaction.rules, spec.compaction.scale, spec.compaction.keeper
         self._fixed = estimate_text(spec.system) + estimate_tools(spec.tools.specs)
         # What the provider counted of the last request, by which model, and what was estimated of its messages.
@@ -91,12 +97,17 @@ class ContextEngine:
             self._drop(limit)
 
     async def after_turn(self) -> None:
-        """Sum the conversation up at the end of a turn, if the next request would pass the threshold."""
-        model = self._spec.route.model
-        if self.count() > self._rules.threshold * model.context_window:
+        """Sum the conversation up at the end of a turn, if the next request would pass the threshold.
+
+        Where that fails, or has little effect, old results are shortened, and it is tried again once the conversation
+        has grown.
+        """
+        due = self._rules.threshold * self._spec.route.model.context_window
+        if self.count() > max(due, self._context.no_summary_below):
             await self.compact(self._usual_cut())
-            if self.count() > self._rules.threshold * model.context_window:
+            if self.count() > due:
                 self._context.prune(self._kept_from())
+                self._context.no_summary_below = int(self.count() * _GROWN)
 
     async def after_overflow(self) -> bool:
         """Make room after a provider found a request too large; False where nothing more can be summed up."""
@@ -135,7 +146,7 @@ class ContextEngine:
         before, covered = context.summary, context.entries[:cut]
         start, tokens = context.entries[cut].seq, self.count()
         await self._keeper.began(tokens, context.end)
-        words = await self._sum_up(cut, focus)
+        words = await self._sum_up(cut, focus, notes=not self._too_large)
         if words is None and not needed:
             await self._keeper.ended(None, start, 0)
             return Compacted.FAILED
@@ -152,11 +163,16 @@ class ContextEngine:
         log.info("a conversation was summed up", by_model=words is not None, tokens_before=tokens, tokens=self.count())
         return Compacted.DONE
 
-    async def _sum_up(self, cut: int, focus: str) -> str | None:
-        """Return the words of a model about the lines before an index; None if no try had any within the time."""
+    async def _sum_up(self, cut: int, focus: str, *, notes: bool) -> str | None:
+        """Return the words of a model about the lines before an index; None if no try had any within the time.
+
+        notes: whether the model may save notes before.
+        """
         late = asyncio.ensure_future(self._tell_late())
         try:
             async with asyncio.timeout(self._rules.timeout):
+                if notes and self._journal is not None and can_flush(self._spec):
+                    await self._save_notes(self._journal)
                 route = self._spec.compaction.summing()
                 for number in range(self._rules.attempts):
                     share = _TRIES[min(number, len(_TRIES) - 1)]
@@ -181,6 +197,30 @@ class ContextEngine:
             late.cancel()
         return None
 
+    async def _save_notes(self, journal: Journal) -> None:
+        """Let the model that answers save notes; a summary is made even if that fails."""
+        model = self._spec.route.model
+
+        async def ask(messages: tuple[Message, ...]) -> Answer:
+            answer = await self._ask(model, self._like_the_last(model, messages))
+            await self._keeper.used(model.name, answer.usage)
+            return answer
+
+        try:
+            await flush(self._spec, self._context, journal, ask)
+        except ModelError as error:
+            log.warning("notes before a summary were not saved", model=model.name, kind=error.kind, said=error.detail)
+
+    def _like_the_last(self, model: ModelClient, messages: Iterable[Message]) -> ModelRequest:
+        """Return a request that begins as the last one did, without images."""
+        return ModelRequest(
+            system=self._spec.system,
+            messages=tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages),
+            tools=self._spec.tools.specs,
+            max_output=model.max_output,
+            thinking=self._spec.route.thinking,
+        )
+
     async def _ask(self, model: ModelClient, request: ModelRequest) -> Answer:
         sent = self._fixed + sum(map(estimate, request.messages))
         await self._keeper.reserve(model.name, Usage(input=sent, output=request.max_output))
@@ -203,15 +243,8 @@ class ContextEngine:
         if context.tokens > budget:
             context.prune(context.end + 1)
             context.fit(budget)
-        messages = [replace(one, parts=tuple(without_images(one.parts))) for one in context.messages()]
-        return ModelRequest(
-            system=self._spec.system,
-            messages=(*messages, summary.request(focus, _WORDS)),
-            tools=self._spec.tools.specs,
-            max_output=model.max_output,
-            thinking=route.thinking,
-            allow_calls=first,
-        )
+        messages = (*context.messages(), summary.request(focus, _WORDS))
+        return replace(self._like_the_last(model, messages), thinking=route.thinking, allow_calls=first)
 
     async def _tell_late(self) -> None:
         await self._spec.sleep(TOLD_AFTER)

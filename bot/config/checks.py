@@ -6,10 +6,11 @@ Rules between keys are validators of their sections; those of folders stand in `
 import shlex
 from collections.abc import Iterator, Mapping
 
-from bot.config.choose_model import beat_model, choose_model
+from bot.config.choose_model import api_of, beat_model, choose_model
 from bot.config.document import VARIABLES
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
+from bot.config.params import refused
 from bot.config.prices import unpriced
 from channels.settings import AccountSection
 
@@ -19,6 +20,11 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
     if config.tools.exec.security == "full" and config.gateway.token is None:
         text = "`full` needs gateway.token: without it every user of this machine could call the port"
         yield ("tools", "exec", "security"), text
+    for name, provider in config.providers.items():
+        api, url = api_of(config, name), provider.base_url or ""
+        for model, settings in provider.models.items():
+            for param, text in refused(api, url, settings.params):
+                yield ("providers", name, "models", model, "params", param), text
     try:
         chosen = choose_model(config, environ, lambda _: None)
         beating = beat_model(config, environ, chosen)

@@ -146,7 +146,14 @@ def _known(config: Config, name: str) -> _Known:
     if name in _BY_NAME and written.api in (None, _BY_NAME[name].api):
         return _BY_NAME[name]
     assert written.api is not None, "`checks` refuses a provider without api"
+    if written.api == "openai-responses":
+        return replace(_BY_NAME["openai"] if name == "openai" else _BY_API["openai-chat"], api="openai-responses")
     return _BY_API[written.api]
+
+
+def api_of(config: Config, name: str) -> ModelApi:
+    """Return the protocol of a configured provider."""
+    return _known(config, name).api
 
 
 def _first_model(config: Config, name: str) -> str | None:

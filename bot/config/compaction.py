@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent.compaction.rules import CompactionRules
+from agent.window import CompactionRules
 from channels.section import Section, Whole
 
 

@@ -59,6 +59,10 @@ class Keeping:
         run, now = self._turn.run, self._given.clock.now()
         await self._given.store.compactions.began(CompactionStart(run=run, at=now, end=end, tokens=tokens))
 
+    async def flushes(self) -> bool:
+        """Persist that the model is asked to save notes, see `Keeper`. Raises StoreUnavailable."""
+        return await self._given.store.compactions.flushes(self._turn.transcript_id)
+
     async def lasts(self) -> None:
         """Tell people that a summary is being made. Raises StoreUnavailable."""
         turn, outbox = self._turn, self._given.outbox

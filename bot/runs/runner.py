@@ -79,7 +79,7 @@ class Contexts:
         self._store = store
         self._cached: OrderedDict[str, Context] = OrderedDict()
         self._tokens = 0
-        # Transcripts whose contexts are with runs and are not to be used after them.
+        # Transcripts whose next context is not kept, see `forget`.
         self._forgotten: set[str] = set()
 
     async def take(self, turn: Turn) -> Context:
@@ -104,12 +104,11 @@ class Contexts:
             self._tokens -= old.tokens
 
     def forget(self, transcript_id: str) -> None:
-        """Use no context of a transcript again, because it begins elsewhere in the store."""
-        context = self._cached.pop(transcript_id, None)
-        if context is None:
-            self._forgotten.add(transcript_id)
-        else:
-            self._tokens -= context.tokens
+        """Do not keep the context that a run has of a transcript, because it begins elsewhere in the store meanwhile.
+
+        One that is cached is not used anyway, since a line that it lacks was added.
+        """
+        self._forgotten.add(transcript_id)
 
 
 log = structlog.get_logger()

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from agent.compaction.rules import Compaction, CompactionRules, Scale
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet, Route
 from agent.prompt.requests import Requests
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.base import RunContext, Tool, ToolFactory
+from agent.window import Compaction, CompactionRules, Scale
 from bot.clock import Clock
 from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings

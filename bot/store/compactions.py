@@ -42,6 +42,12 @@ class Compactions(Subject):
         rows.persist_events(db, (event,))
 
     @transaction
+    def flushes(self, db: sqlite3.Connection, transcript_id: str) -> bool:
+        """Store that the model is asked to save notes; False if it was since the newest summary."""
+        change = "UPDATE transcript SET flushed=1 WHERE transcript_id=? AND flushed=0"
+        return db.execute(change, (transcript_id,)).rowcount == 1
+
+    @transaction
     def tell(
         self, db: sqlite3.Connection, run: RunRef, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Delivery, ...]:
@@ -74,7 +80,8 @@ class Compactions(Subject):
             return None
         entry = rows.append_entry(db, transcript_id, "summary", message, None, 0, covers=start)
         db.execute(
-            "UPDATE transcript SET summary=?, context_start=?, prompt=NULL, fingerprint=NULL WHERE transcript_id=?",
+            "UPDATE transcript SET summary=?, context_start=?, flushed=0, prompt=NULL, fingerprint=NULL"
+            " WHERE transcript_id=?",
             (entry.seq, start, transcript_id),
         )
         return entry

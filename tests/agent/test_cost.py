@@ -14,7 +14,6 @@ from typing import Any, cast
 import pytest
 
 import agent
-from agent.compaction.rules import Compaction, CompactionRules, Keeper, Scale
 from agent.context import Context
 from agent.events import AgentEnd, MessageUpdate, Outcome, RunRef
 from agent.images import Images
@@ -30,6 +29,7 @@ from agent.tools.output import Overflow
 from agent.tools.registry import tools_for
 from agent.tools.schema import specs
 from agent.tools.workspace import Workspace
+from agent.window import Compaction, CompactionRules, Keeper, Scale
 from tests.agent.models.makers import spec
 
 ROOT = str(Path(agent.__file__).parent)

@@ -37,8 +37,8 @@ FAULTS = (
     Fault(
         "outages/parked-for-ever",
         "Outages.resume",
-        "UPDATE turn SET state='queued', misses=NULL",
-        "UPDATE turn SET misses=NULL",
+        "UPDATE turn SET state='queued', misses=NULL WHERE",
+        "UPDATE turn SET state='queued', misses=NULL WHERE false AND",
         (f"{_OUTAGES}an_outage_is_a_delay",),
     ),
     Fault(

@@ -308,7 +308,7 @@ class Script:
                 break
         else:
             found = [routed for words, routed in self._always if words in request.last_user_text]
-            reply = found[0] if found else self._queue.popleft() if self._queue else self.default
+            reply = found[-1] if found else self._queue.popleft() if self._queue else self.default
         return answer_of(reply(request) if callable(reply) else reply)
 
 

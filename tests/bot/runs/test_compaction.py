@@ -14,7 +14,7 @@ from tests.standins.script import Call, Fail, Hang
 
 ASKS = "Write a summary"
 WINDOW = 16_000
-SMALL: dict[str, Any] = {"compaction": {"keep_recent_tokens": 1000}}
+SMALL: dict[str, Any] = {"compaction": {"keep_recent_tokens": 1000, "reserve_tokens": 2000}}
 # Nothing is due at the end of a turn.
 LATE: dict[str, Any] = {"compaction": {"keep_recent_tokens": 500, "threshold": 0.95}}
 LONG = "lorem ipsum dolor sit amet " * 60
@@ -61,6 +61,38 @@ async def test_a_long_conversation_is_summed_up_at_the_end_of_a_turn(tmp_path: P
         assert "Question 2." not in "".join(message.text for message in newest.messages[1:])
         kinds = [event["type"] for event in hark.stored.events() if event["type"].startswith("compaction")]
         assert kinds[:2] == ["compaction_start", "compaction_end"]
+
+
+async def test_notes_are_saved_once_before_the_summary_and_nobody_sees_it(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=SMALL) as hark:
+        hark.model.on("Save now", Call("write", {"path": "memory/2026-07-14.md", "content": "They like lorem."}))
+        hark.model.whenever(ASKS, "They talked about lorem ipsum.")
+        await talk(hark, 12)
+        assert asked(hark)
+        notes = hark.service.parts.workspace / "memory" / "2026-07-14.md"
+        assert notes.read_text() == "They like lorem."
+        first = next(index for index, one in enumerate(hark.model.requests) if "Save now" in one.messages[-1].text)
+        assert hark.model.requests[first + 1].messages[-1].tool_results[0].text.startswith("Created")
+        assert hark.model.requests[first + 2] is asked(hark)[0]
+        assert not [text for text in hark.channel.texts() if "memory/" in text]
+        assert "memory/2026" not in whole(hark.model.requests[-1])
+
+
+async def test_what_fails_at_the_end_of_a_turn_is_not_tried_after_each(tmp_path: Path) -> None:
+    async with running(tmp_path, model=small(), config=SMALL) as hark:
+        hark.model.whenever("Save now", Call("write", {"path": "memory/a.md", "content": "x"}))
+        hark.model.whenever(ASKS, Fail(400, "invalid_request_error"))
+        await talk(hark, 9)
+        failed = len(asked(hark))
+        assert failed == 3
+        results = [one.messages[-1].tool_results for one in hark.model.requests]
+        assert sum(map(bool, results)) == 2, "notes were saved once, in as many steps as there are"
+        await talk(hark, 1)
+        assert len(asked(hark)) == failed, "it has not grown much"
+        await talk(hark, 2)
+        assert len(asked(hark)) == 2 * failed
+        results = [one.messages[-1].tool_results for one in hark.model.requests]
+        assert sum(map(bool, results)) == 2
 
 
 async def test_a_request_that_would_not_fit_waits_for_the_summary(tmp_path: Path) -> None:
@@ -195,3 +227,23 @@ async def test_a_crash_after_the_summary_begins_with_it(tmp_path: Path) -> None:
         await hark.say("And now?")
         assert "They asked numbers." in hark.model.requests[-1].messages[0].text
         assert "Question 0" not in "".join(message.text for message in hark.model.requests[-1].messages[1:])
+
+
+async def test_a_summary_made_during_a_run_stands_after_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        for number in range(5):
+            await hark.say(f"Question {number}")
+        hang = Hang()
+        hark.model.add(hang, "Late.")
+        await hark.write("Think long.")
+        await hark.model.until_requests(6)
+        hark.model.on(ASKS, "They asked numbers.")
+        await hark.write("/compact")
+        await hark.until(lambda: any("is summed up" in text for text in hark.channel.texts()), "the summary")
+        hang.release()
+        await hark.until(lambda: "Late." in hark.channel.texts(), "the answer")
+        await hark.say("And now?")
+        (first, *others) = hark.model.requests[-1].messages
+        assert "They asked numbers." in first.text
+        assert "Question 0" not in "".join(message.text for message in others)
+        assert "Late." in whole(hark.model.requests[-1])

@@ -177,6 +177,9 @@ async def test_an_outage_is_a_delay(tmp_path: Path) -> None:
         given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
         async with running(tmp_path, config=config(server), chosen=True, **given) as hark:
             await pass_time(hark, OTHERWISE_EVERY)
+            asked = {request.last_user_text.split("\n")[-1] for request in server.requests}
+            assert asked <= {"first", "ping"}, "what comes behind a turn that waits asks nobody"
+            assert hark.stored.turns("epoch") == [(1,)] * 2, "nor is the turn begun again for it"
             server.default = lambda request: [Say(f"Answer to {request.last_user_text}.")]
             await pass_time(hark, OTHERWISE_EVERY)
             for sender in ("2", "3"):

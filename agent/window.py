@@ -61,6 +61,9 @@ class Keeper(Protocol):
         tokens: of the next request without it, about. end: the seq of the last line of the transcript.
         """
 
+    async def flushes(self) -> bool:
+        """Persist that the model is asked to save notes; False if it was since the newest summary."""
+
     async def lasts(self) -> None:
         """Tell people that a summary is being made."""
 
