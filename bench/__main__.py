@@ -15,7 +15,7 @@ from bench.model import model_server
 
 PARTS = (
     *("latency", "throughput", "age", "commits", "start", "model_cpu", "bridge", "chunker", "beats", "asking"),
-    *("acceptance", "limit", "road"),
+    *("acceptance", "limit", "road", "context"),
 )
 
 

@@ -77,6 +77,8 @@ class Parts:
     health: Health
     # All models.
     fleet: Fleet
+    # Looks for prices that the configuration does not have; takes a second.
+    look_up_prices: Callable[[], None]
     outages: OutageWatch
     clock: Clock
     drain_seconds: float
@@ -144,6 +146,7 @@ class Service:
         self._in_background(parts.requests.serve(), "requests")
         self._in_background(parts.outages.serve(), "outages")
         self._in_background(self._probe_store(), "probe-store")
+        self._in_background(asyncio.to_thread(parts.look_up_prices), "prices")
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

@@ -176,6 +176,7 @@ def _assemble(
         channels=[one.channel for one in accounts],
         health=health,
         fleet=fleet,
+        look_up_prices=partial(budgets.prices.look_up, known.offered()),
         outages=outages,
         clock=clock,
         drain_seconds=config.agent.drain_seconds,
@@ -225,7 +226,9 @@ def _run_commands(
     known: catalogue.Catalogue, clock: Clock, store: Store, specs: Specs, lanes: Lanes, jobs: Jobs
 ) -> tuple[Command, ...]:
     """Make the commands about runs: what is set for a session, what its requests are made of and cost, and jobs."""
-    choosing = ModelCommands(store=store, fleet=specs.fleet, specs=specs, offered=known.offered())
+    choosing = ModelCommands(
+        store=store, fleet=specs.fleet, specs=specs, offered=known.offered(), prices=specs.keeping.budgets.prices
+    )
     return (
         *settings_commands.build(store),
         *choosing.build(),

@@ -7,6 +7,7 @@ begins at the model that the session wants and goes on to the next key, or the n
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -198,8 +199,8 @@ class Fleet:
             system="", messages=(Message("user", (Text("ping"),)),), tools=(), max_output=_PROBE_OUTPUT
         )
         try:
-            async with asyncio.timeout(_PROBE_SECONDS):
-                async for part in client.stream(request):
+            async with asyncio.timeout(_PROBE_SECONDS), aclosing(client.stream(request)) as parts:
+                async for part in parts:
                     if not isinstance(part, Alive):
                         break
         except ModelError as error:

@@ -44,7 +44,8 @@ def build(specs: Specs, store: Store, contexts: Contexts) -> Command:
         if done is Compacted.FAILED:
             return Say("No model could sum the conversation up, so everything stays as it is. The log says more.")
         contexts.forget(transcript_id)
-        return Say(f"The earlier part is summed up: about {before:,} tokens have become {engine.count():,}.")
+        after = engine.count()
+        return Say(f"The earlier part is summed up; the next request has about {after:,} tokens instead of {before:,}.")
 
     help_ = "Sums the earlier part of this conversation up; what follows is kept above all."
     return Command(name="compact", help=help_, run=run, arguments=CompactArguments)

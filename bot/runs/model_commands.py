@@ -7,6 +7,7 @@ from pydantic import Field
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.config.prices import Prices
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import TurnKind
 from bot.runs.settings_commands import ChangeSetting
@@ -54,6 +55,7 @@ class ModelCommands:
     fleet: Fleet
     specs: Specs
     offered: tuple[str, ...]
+    prices: Prices
 
     def build(self) -> tuple[Command, ...]:
         """Make the commands."""
@@ -90,10 +92,12 @@ class ModelCommands:
         gone = (
             "" if settings.model in ("", answers) else f" `{settings.model}`, chosen here, is not configured any more."
         )
+        price = self.prices.shown(answers)
+        cost = f" It costs {price}." if price else ""
         others = [name for name in self.offered if name != answers][:_OFFERED]
         choices = tuple(Button(name, f"/model {name}") for name in others) if others and not _not_here(call) else ()
         offer = " Others: " + ", ".join(f"`/model {name}`" for name in others) + "." if choices else ""
-        return Say(f"`{answers}` answers here ({why}).{instead}{gone}{offer}", choices)
+        return Say(f"`{answers}` answers here ({why}).{instead}{gone}{cost}{offer}", choices)
 
     async def _think(self, call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ThinkArguments)

@@ -154,5 +154,6 @@ class Specs:
 
     def _summing(self, turn: Turn, answerer: Answerer) -> Route:
         """Return the way to the model that sums up the conversation of a turn."""
-        wanted = self.compaction.model if self.fleet.knows(self.compaction.model) else answerer.model
+        own = self.compaction.model
+        wanted = own if own and self.fleet.knows(own) else answerer.model
         return Route(self.fleet, wanted, turn.session_key, answerer.thinking, turn.settings.levels)

@@ -383,7 +383,8 @@ def _events(world: World) -> list[str]:
     kinds: dict[str, list[str]] = defaultdict(list)
     for event in world.stored.events():
         kind = "parked" if event.get("outcome") == "parked" else event["type"]
-        kinds[event["run"]["turn_id"]].append(kind)
+        if not event["type"].startswith("compaction_"):  # these may come beside a turn, and after it
+            kinds[event["run"]["turn_id"]].append(kind)
     for turn_id, epoch in world.stored.turns("turn_id", "epoch"):
         found = kinds[turn_id]
         if not found and world.platform.leapt:  # forgotten meanwhile

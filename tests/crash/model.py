@@ -22,6 +22,8 @@ from tests.crash.script import WORDS, Script, Step, alone, is_beat, parse, words
 from tests.serving import PlainModel
 
 _numbers = count(1)
+SUMS_UP = "Write a summary"
+"""These words are in a request for a summary."""
 ASKED_AGAIN = "Ask again"
 """With these words begins what a turn is about that asks what had expired."""
 
@@ -64,6 +66,10 @@ class FaithfulModel(PlainModel):
             await asyncio.Event().wait()
         outside = self._outside
         outside.violations.extend(invalid(request))
+        if SUMS_UP in request.messages[-1].text:
+            await self._life.effect()
+            yield Answer(Message("assistant", (Text("They counted."),)), "end", Usage(10, 5))
+            return
         script, step, text, prior = next_answer(request.messages)
         session = (self._number, script.token[0])
         if session in outside.active:

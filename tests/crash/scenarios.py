@@ -50,6 +50,15 @@ def writes(*texts: str) -> Callable[[World], Awaitable[None]]:
     return person
 
 
+async def _compact(world: World) -> None:
+    for number in (1, 2, 3):
+        world.platform.write("A", f"A{number} 1p+count")
+        await world.until(lambda number=number: said(world, f"A{number}.0"))  # type: ignore[misc]
+    world.platform.write("A", "/compact what was counted")
+    await world.until(lambda: said(world, "is summed up"))
+    world.platform.write("A", "A4 2p+count | 1p")
+
+
 async def _stop(world: World) -> None:
     world.platform.write("A", "A1 1p+count | 4p+hold")
     await world.until(lambda: world.held["A1"] > 0)
@@ -285,6 +294,7 @@ SCENARIOS = (
     Scenario("stop", _stop),
     Scenario("new", _new),
     Scenario("status", _status),
+    Scenario("compact", _compact),
     Scenario("waiting", _waiting),
     Scenario("sessions", _sessions),
     Scenario("broken-after-text", writes("A1 4p+break")),

@@ -43,8 +43,8 @@ FAULTS = (
     Fault(
         "budgets/money-without-a-price",
         "unpriced",
-        "if limit.money is not None:",
-        "if False:",
+        "if limit.money is not None]",
+        "if False]",
         ("tests/bot/config/test_choose_model.py::TestBudget::test_money_needs_the_price_of_each_model_that_answers",),
     ),
     Fault(

@@ -78,7 +78,7 @@ async def test_thinking_with_a_budget_and_of_another_model(server: AnthropicServ
     first = await ask(old, user("go"), thinking="low")
     result = Message("tool", (ToolResult(first.message.tool_calls[0].call_id, "read", "A"),))
     await ask(old, user("go"), first.message, result, thinking="low")
-    assert server.requests[-1].body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
+    assert server.requests[-1].body["thinking"] == {"type": "enabled", "budget_tokens": 1024}
     await old.close()
     other = client_of("anthropic", server.url, "claude-sonnet-4-5")
     server.tolerate("prefix changed: 'go': request 2 → 3")

@@ -10,7 +10,8 @@ from agent.events import Notice, Outcome
 from agent.models.base import ModelRequest
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running
-from tests.standins.script import Call, Fail, Hang
+from tests.standins.openai_server import OpenAIServer
+from tests.standins.script import Call, Fail, Hang, Say
 
 ASKS = "Write a summary"
 WINDOW = 16_000
@@ -247,3 +248,24 @@ async def test_a_summary_made_during_a_run_stands_after_it(tmp_path: Path) -> No
         assert "They asked numbers." in first.text
         assert "Question 0" not in "".join(message.text for message in others)
         assert "Late." in whole(hark.model.requests[-1])
+
+
+@pytest.mark.parametrize("model", [None, "two/gpt"])
+async def test_the_configured_model_sums_up(tmp_path: Path, model: str | None) -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        providers = {
+            name: {"api": "openai-chat", "base_url": server.base_url, "api_keys": ["test-key"]}
+            for name, server in (("one", one), ("two", two))
+        }
+        config = {"agent": {"model": "one/gpt"}, "compaction": {"model": model}, "providers": providers}
+        async with running(tmp_path, config=config, chosen=True) as hark:
+            for number in range(5):
+                await hark.say(f"Question {number}")
+            summing = two if model else one
+            summing.on(ASKS, Say("They asked numbers."))
+            await hark.write("/compact")
+            await hark.until(lambda: "is summed up" in hark.channel.texts()[-1], "the summary")
+            await hark.say("And now?")
+            assert "They asked numbers." in one.requests[-1].first_user_text
+            one.tolerate("prefix changed")
+            two.tolerate("prefix changed")
