@@ -27,6 +27,8 @@ class ErrorKind(StrEnum):
     TIMEOUT = "timeout"
     NETWORK = "network"
     CONTENT_FILTER = "content_filter"
+    OWNERS_ONLY = "owners_only"
+    UNSAFE = "unsafe"
     UNKNOWN = "unknown"
 
 

@@ -118,6 +118,7 @@ class Loop:
             max_output=model.max_output,
             thinking=spec.route.thinking,
             allow_calls=allow_calls,
+            for_owners=spec.for_owners,
         )
         await self._journal.reserve(model.name, Usage(input=self.engine.tokens, output=request.max_output))
         after = self._context.cut_text()

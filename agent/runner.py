@@ -60,6 +60,8 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.MODEL_NOT_FOUND: (A.NEXT_MODEL,),
     ErrorKind.REGION: (A.NEXT_MODEL,),
     ErrorKind.CONTENT_FILTER: (A.NEXT_MODEL,),
+    ErrorKind.OWNERS_ONLY: (A.NEXT_MODEL,),
+    ErrorKind.UNSAFE: (A.NEXT_MODEL,),
 }
 # Actions that ask with the same key at once, so that nothing is known against it yet, and those that ask elsewhere.
 _SAME_KEY = (A.RETRY, A.NO_IMAGES, A.LESS_THINKING, A.COMPACT, A.SHORTEN)

@@ -87,6 +87,8 @@ class RunSpec:
     # Called with each request before it is sent (images as paths), its model, the seq of the first line of the
     # transcript in it, and the estimated tokens of its messages; returns what takes the usage of the answer.
     sent: Callable[[ModelRequest, ModelClient, int, int], Callable[[Usage], None]]
+    # Whether owners alone wrote what the turn answers.
+    for_owners: bool
     # Keeps the requests within the window of the model.
     compaction: Compaction
     # Whether a beat or a job started the run instead of a person.

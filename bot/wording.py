@@ -36,6 +36,8 @@ _MODEL_ERRORS = {
     ErrorKind.TIMEOUT: "That took too long, so I stopped. Please try again, or ask for a smaller step.",
     ErrorKind.NETWORK: "I could not reach the model. Please try again in a moment.",
     ErrorKind.CONTENT_FILTER: "The model declined to answer that.",
+    ErrorKind.OWNERS_ONLY: "The model chosen here answers owners alone, and not only owners wrote this.",
+    ErrorKind.UNSAFE: "The model is a program that cannot run safely here. Whoever runs this bot finds why in its log.",
     ErrorKind.UNKNOWN: "The model gave no usable answer. Please try again.",
 }
 
@@ -80,7 +82,7 @@ JOB_CRASHED_TWICE = "I was interrupted twice while working on it."
 # Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently.
 _FOR_EVERYBODY = (
     *(ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED, ErrorKind.TIMEOUT, ErrorKind.NETWORK),
-    *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN),
+    *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.OWNERS_ONLY, ErrorKind.UNKNOWN),
 )
 OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot finds the reason in its log."
 _CODE = re.compile("(`[^`]*`)")

@@ -219,6 +219,7 @@ class ContextEngine:
             tools=self._spec.tools.specs,
             max_output=model.max_output,
             thinking=self._spec.route.thinking,
+            for_owners=self._spec.for_owners,
         )
 
     async def _ask(self, model: ModelClient, request: ModelRequest) -> Answer:

@@ -12,6 +12,10 @@ def build(spec: ModelSpec) -> ModelClient:
         from agent.models.offline import OfflineClient
 
         return OfflineClient(spec)
+    if spec.api == "cli":
+        from agent.models.cli.client import CliClient
+
+        return CliClient(spec)
     from agent.models import anthropic, openai_chat, openai_responses
 
     made = {"anthropic": anthropic.Client, "openai-chat": openai_chat.Client}

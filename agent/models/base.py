@@ -7,19 +7,35 @@ because only the runner knows what has been said already. Errors are one closed 
 import hashlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent.message import Message, ToolSpec, Usage
 
 if TYPE_CHECKING:  # clients are built without pydantic
     from agent.models.price import Price
+    from agent.sandbox.proof import Setting
 
 # How long a model thinks; auto leaves it to the model.
 ThinkingLevel = Literal["auto", "off", "low", "medium", "high", "x-high"]
-ModelApi = Literal["anthropic", "openai-chat", "openai-responses", "offline"]
+ModelApi = Literal["anthropic", "openai-chat", "openai-responses", "cli", "offline"]
 
 
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """A program of the command line that is asked like a model."""
+
+    # Its path, or its name on PATH.
+    program: str
+    # The folder with its login, settings and sessions, the only one that it may change.
+    home: Path
+    # A folder, made when it is needed, in which each call gets a folder of its own.
+    temporary: Path
+    # Which sandbox holds it, as `tools.exec.sandbox` has it.
+    sandbox: "Setting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +56,8 @@ class ModelSpec:
     vision: bool = True
     # Further fields of the request as (name, JSON value), sent unchanged.
     params: tuple[tuple[str, object], ...] = ()
+    # Of the api `cli` alone.
+    command: CommandLine | None = None
     # None where it is not known.
     price: "Price | None" = None
     # Why this model was chosen, in a few words, for `hark status`.
@@ -65,6 +83,8 @@ class ModelRequest:
     thinking: ThinkingLevel = "auto"
     # False: the tools stay in the request, so that its prefix is stable, but the provider is told not to use them.
     allow_calls: bool = True
+    # Whether owners alone, or nobody, wrote what is to be answered. Some models answer nothing else.
+    for_owners: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,8 @@ class ModelClient:
 
     # A digest of the key, by which its rests are stored; empty without a key.
     key = ""
+    # What people are told of what it does not do, as a sentence; empty where there is nothing of the kind.
+    limits = ""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name

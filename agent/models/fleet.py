@@ -196,7 +196,11 @@ class Fleet:
     async def probe(self, client: ModelClient) -> bool:
         """Return whether a model answers, by the shortest call there is. Any answer but one of an outage counts."""
         request = ModelRequest(
-            system="", messages=(Message("user", (Text("ping"),)),), tools=(), max_output=_PROBE_OUTPUT
+            system="",
+            messages=(Message("user", (Text("ping"),)),),
+            tools=(),
+            max_output=_PROBE_OUTPUT,
+            for_owners=True,
         )
         try:
             async with asyncio.timeout(_PROBE_SECONDS), aclosing(client.stream(request)) as parts:

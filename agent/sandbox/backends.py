@@ -33,6 +33,8 @@ class Bubblewrap:
         words = [*_OWN, *_who(), *(["--share-net"] if network else []), *_system(self.program), *_FOLDERS]
         words += ["--bind" if works else "--ro-bind", str(view.room), str(view.room)]
         seen = (str(view.room), *readable())
+        for path in view.shown:
+            words += ["--ro-bind", str(path), str(path)]
         for path in view.hidden:
             if path.exists() and any(path.is_relative_to(folder) for folder in seen):
                 words += _hides(path)
@@ -117,7 +119,13 @@ class Sandlock:
             denied += [*view.kept.files, *view.kept.repositories]
         plan = {
             "library": self.folder,
-            "readable": [*readable(), *_DEVICES, "/proc", *([] if may_write else [str(view.room)])],
+            "readable": [
+                *readable(),
+                *map(str, view.shown),
+                *_DEVICES,
+                "/proc",
+                *([] if may_write else [str(view.room)]),
+            ],
             "writable": [str(view.temporary), "/dev/null", *([str(view.room)] if may_write else [])],
             "denied": [str(path) for path in denied if path.exists()],
             "network": view.level == "network",
@@ -162,7 +170,7 @@ def profile(view: View) -> str:
         "(allow process-exec* process-fork sysctl-read)",
         "(allow signal process-info* (target same-sandbox))",
         "(allow file-read-metadata)",
-        _rule("allow file-read*", (*readable(), *_SYSTEM, room, temporary)),
+        _rule("allow file-read*", (*readable(), *_SYSTEM, *view.shown, room, temporary)),
         '(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))',
         '(allow file-read* (literal "/") (literal "/dev/random") (literal "/dev/urandom"))',
         _rule("allow file-write*", (temporary, *(() if view.level == "look" else (room,)))),

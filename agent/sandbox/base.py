@@ -45,6 +45,8 @@ class Launch:
     passed: bytes = b""
     # A folder made for the process, to be deleted after its end.
     temporary: Path | None = None
+    # Whether all of it ends as soon as the process that started it is gone, even by a crash.
+    leashed: bool = False
 
     def plan(self) -> bytes:
         """Return the line that tells a gate what to start. A second, empty line opens the gate."""
@@ -53,6 +55,7 @@ class Launch:
             "environment": dict(self.environment),
             "bounds": asdict(self.bounds) if self.bounds else None,
             "passed": self.passed.hex(),
+            "leashed": self.leashed,
         }
         return json.dumps(told).encode() + b"\n"
 
@@ -129,6 +132,8 @@ class View:
     kept: Kept = Kept()
     # Files and folders that it does not see, wherever they lie.
     hidden: tuple[Path, ...] = ()
+    # Further files and folders that it can read and run, such as a program that is not installed for the whole system.
+    shown: tuple[Path, ...] = ()
 
 
 class Sandbox(Protocol):

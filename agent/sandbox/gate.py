@@ -1,7 +1,8 @@
 """The gate: a small program, run as a file, that is the parent of one command and of all processes it starts.
 
 Its standard input is a socket. A line of JSON says what to run, and a second line opens the gate. When the command has
-ended, the gate writes its exit status to the socket, and why it ended the command if a bound was exceeded. On Linux a
+ended, the gate writes its exit status to the socket, and why it ended the command if a bound was exceeded. A command
+that is leashed is ended as well when the other end of the socket is closed, as it is when the service dies. On Linux a
 process that loses its parent (setsid, nohup, a double fork) becomes a child of the gate, and the gate ends only when it
 has no child left. So as long as it lives, everything that the command started is below it.
 """
@@ -10,6 +11,7 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -53,9 +55,13 @@ def main(given: int) -> None:
                     os.write(0, b"%d %s\n" % (os.waitstatus_to_exitcode(status), why.encode()))
             elif not ended:
                 why = why or (_passed_bound(bounds, free) if bounds else "")
+                if not why and launch["leashed"] and _is_alone():
+                    why = "nobody waits for it"
                 for child in _children(os.getpid()) if why else ():  # their children become ours as they die
                     os.kill(child, signal.SIGKILL)
-                _pause(bool(bounds))
+                if why and sys.platform != "linux":
+                    os.killpg(0, signal.SIGKILL)
+                _pause(bool(bounds) or launch["leashed"])
 
 
 def _start(launch: dict[str, Any], given: int) -> int:
@@ -112,6 +118,11 @@ def _passed_bound(bounds: dict[str, int], free: int) -> str:
     if free - _free() > bounds["disk"]:
         return f"the disk lost more than {bounds['disk'] // 1024**2} MB meanwhile"
     return ""
+
+
+def _is_alone() -> bool:
+    """Whether the other end of the socket is closed."""
+    return bool(select.select([0], [], [], 0)[0])
 
 
 def _free() -> int:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -37,11 +38,12 @@ class GatedProcess:
         abort_seconds: float = ABORT_SECONDS,
         *,
         has_input: bool = False,
+        given: bytes = b"",
     ) -> None:
         """Start the gate of a command, in its folder.
 
         abort_seconds: the time between TERM and KILL when an exception or a cancellation ends the block. has_input:
-        whether `write` can be used; otherwise the input is empty. Raises OSError when no process can be started.
+        whether `write` can be used; otherwise the input is `given`. Raises OSError when no process can be started.
         """
         self._abort_seconds = abort_seconds
         self._temporary = launch.temporary
@@ -56,11 +58,11 @@ class GatedProcess:
         self._reader, writer = os.pipe()
         self._input: int | None = None
         if has_input:
-            given, self._input = os.pipe()
+            read_from, self._input = os.pipe()
         else:
-            given = os.open(os.devnull, os.O_RDONLY)
+            read_from = _opened(given)
         try:
-            self._popen = start_gate(gate, given, writer, folder)
+            self._popen = start_gate(gate, read_from, writer, folder)
             self._gate.sendall(launch.plan())
         except BaseException:
             self._gate.close()
@@ -70,7 +72,7 @@ class GatedProcess:
         finally:
             gate.close()
             os.close(writer)
-            os.close(given)
+            os.close(read_from)
         self.pid = self._popen.pid
         self._gate.setblocking(False)
         os.set_blocking(self._reader, False)
@@ -190,6 +192,16 @@ class GatedProcess:
     def _stop_reading(self) -> None:
         asyncio.get_running_loop().remove_reader(self._reader)
         self._output_ended.set()
+
+
+def _opened(content: bytes) -> int:
+    """Return a descriptor that reads these bytes, from a file without a name."""
+    if not content:
+        return os.open(os.devnull, os.O_RDONLY)
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _remove(folder: Path) -> None:

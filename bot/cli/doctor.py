@@ -33,7 +33,11 @@ from channels.settings import AccountSection, Proof
 # Seconds that a platform or a model has to answer.
 _PATIENCE = 30.0
 _QUESTION = ModelRequest(
-    system="Answer with one word.", messages=(Message("user", (Text("Say OK."),)),), tools=(), max_output=1024
+    system="Answer with one word.",
+    messages=(Message("user", (Text("Say OK."),)),),
+    tools=(),
+    max_output=1024,
+    for_owners=True,
 )
 
 

@@ -4,10 +4,11 @@ Order without a name: providers of the file as they are written, then ANTHROPIC_
 local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
 """
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.models.base import ModelApi, ModelSpec
+from agent.models.base import CommandLine, ModelApi, ModelSpec
 from bot.config.errors import ConfigError, KeyPath, Problem, dotted
 from bot.config.model import Config
 from bot.config.providers import ModelSettings, Provider, model_problem
@@ -67,6 +68,7 @@ _BY_NAME = {
 _BY_API: Mapping[str, _Known] = {
     "anthropic": replace(_ANTHROPIC, default_model=None, key_variable=None, url_variable=None, thinking=False),
     "openai-chat": _Known(api="openai-chat", base_url=_OPENAI.base_url),
+    "cli": _Known(api="cli", base_url="", default_model="default", context_window=200_000, thinking=True),
 }
 
 
@@ -84,7 +86,7 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Mo
         written = name in config.providers
         why = f"providers.{name} is configured" if written else f"{_known(config, name).key_variable} is set"
         chosen = _choose(config, environ, name, first, why)
-        if chosen.api_keys or (written and _has_key(chosen)):
+        if chosen.api_keys or (written and _has_key(chosen) and _is_installed(chosen, environ)):
             return chosen
     ollama = _choose(config, environ, "ollama", "", "a local Ollama answers")
     found = probe(ollama.base_url)
@@ -143,6 +145,8 @@ def probe_ollama(base_url: str) -> str | None:
 
 def _known(config: Config, name: str) -> _Known:
     written = config.providers.get(name, Provider())
+    if written.command and written.command[0].rpartition("/")[2] == "gemini":
+        return replace(_BY_API["cli"], thinking=False)  # it has no option for it
     if name in _BY_NAME and written.api in (None, _BY_NAME[name].api):
         return _BY_NAME[name]
     assert written.api is not None, "`checks` refuses a provider without api"
@@ -167,6 +171,11 @@ def _named(config: Config, environ: Mapping[str, str], written: str, key: KeyPat
     chosen = _choose(config, environ, name, model or "offline", f"{dotted(key)} names it")
     if not _has_key(chosen):
         raise ConfigError((_no_key(written, name, key),))
+    if chosen.command is not None and not _is_installed(chosen, environ):
+        text = (
+            f"`{chosen.command.program}` is not installed, or not on PATH; write its path at providers.{name}.command"
+        )
+        raise ConfigError((Problem("configuration", None, key, text),))
     return chosen
 
 
@@ -178,6 +187,7 @@ def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, w
     url = environ.get(known.url_variable or "", "").strip()
     keys = tuple(written_key.get_secret_value() for written_key in written.api_keys)
     window = settings.context_window or known.context_window
+    command = _command(config, name, written)
     return ModelSpec(
         provider=name,
         api=known.api,
@@ -189,10 +199,28 @@ def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, w
         max_output=settings.max_output or known.max_output or min(8192, window // 4),
         vision=known.vision if settings.vision is None else settings.vision,
         thinks=known.thinking if settings.thinking is None else settings.thinking,
+        command=command,
         price=settings.price,
-        why=why,
+        why=f"{why}; a program, which answers owners alone and calls no tool" if command else why,
         params=tuple(settings.params.items()),
     )
+
+
+def _command(config: Config, name: str, written: Provider) -> CommandLine | None:
+    """The program of a provider; None where it is asked otherwise."""
+    if not written.command:
+        return None
+    return CommandLine(
+        program=written.command[0],
+        home=config.state / "cli" / name,
+        temporary=config.state / "commands",
+        sandbox=config.tools.exec.sandbox,
+    )
+
+
+def _is_installed(chosen: ModelSpec, environ: Mapping[str, str]) -> bool:
+    """Whether the program of a model is there, if it is one."""
+    return chosen.command is None or shutil.which(chosen.command.program, path=environ.get("PATH")) is not None
 
 
 def environment_secrets(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:

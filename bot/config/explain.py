@@ -21,23 +21,17 @@ from bot.config.values import nearest
 from bot.telemetry.redact import mask_text, mask_url
 from channels.section import Section
 
-# Keys and values of the plan that this version does not have: who copies them learns that the version is not right yet.
+# Keys of the plan that this version does not have: who copies them learns that the version is not right yet.
 _KEYS = {
     "": "send_policy memory skills mcp hooks extensions web transcription telemetry",
-    "providers.*": "command",
     "queue": "mode cap drop",
 }
-_VALUES = {
-    "providers.*.api": "cli",
-}
 
 
-def later(path: KeyPath, value: object = None) -> str | None:
-    """The sentence for an unknown key, or for the value of a known one, that a later version will understand."""
+def later(path: KeyPath) -> str | None:
+    """The sentence for an unknown key that a later version will understand."""
     if any(path[-1] in names.split() and _fits(place, path[:-1]) for place, names in _KEYS.items()):
         return "this part of Hark is not in this version yet; remove it"
-    if any(value in values.split() and _fits(place, path) for place, values in _VALUES.items()):
-        return f"`{value}` is not in this version yet; choose another value or remove the key"
     return None
 
 
@@ -70,7 +64,7 @@ def explain(error: ErrorDetails, place: Position | None, root: type[Section]) ->
         place = replace(place, written=str(path[-1]), is_text=True)
     if error["type"] == "conflict":
         return (*path, *error["ctx"]["at"]), error["ctx"]["text"]
-    if error["type"] in ("extra_forbidden", "literal_error") and (text := later(path, error["input"])):
+    if error["type"] == "extra_forbidden" and (text := later(path)):
         return path, text
     if error["type"] == "extra_forbidden":
         return path, unknown_key(str(path[-1]), known_keys(root, path[:-1]))

@@ -24,7 +24,7 @@ from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.budget import Budget
 from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
-from bot.config.providers import BUILT_IN_PROVIDERS, Provider, model_problem
+from bot.config.providers import Provider, model_problem, provider_problem
 from bot.config.tools import Tools
 from bot.config.values import (
     ChatSort,
@@ -272,11 +272,8 @@ class Config(Section):
     @classmethod
     def _can_be_asked(cls, providers: dict[str, Provider]) -> dict[str, Provider]:
         for name, provider in providers.items():
-            if name == "offline" or "/" in name or not name:
-                raise conflict("this name is taken or impossible; choose another one, without `/`", (name,))
-            if provider.api is None and name not in BUILT_IN_PROVIDERS:
-                text = "missing; allowed: anthropic, openai-chat (only anthropic, openai and ollama need none)"
-                raise conflict(text, (name, "api"))
+            if problem := provider_problem(name, provider):
+                raise conflict(problem[1], (name, problem[0]) if problem[0] else (name,))
         return providers
 
     @field_validator("channels")

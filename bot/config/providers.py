@@ -1,6 +1,7 @@
 """The section `providers`: where models are asked, with which keys, and what single models can do."""
 
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr
@@ -30,14 +31,45 @@ class ModelSettings(Section):
 class Provider(Section):
     """Where models are asked."""
 
-    api: Literal["anthropic", "openai-chat", "openai-responses"] | None = Field(
-        default=None, description="The protocol; known for anthropic, openai and ollama."
+    api: Literal["anthropic", "openai-chat", "openai-responses", "cli"] | None = Field(
+        default=None, description="The protocol; known for anthropic, openai and ollama. cli: a program, for owners."
+    )
+    command: tuple[str, ...] | None = Field(
+        default=None,
+        description="With api: cli the program, such as [claude]; it runs in the sandbox, without its tools.",
     )
     base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
     api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
         default=(), description="Keys; anthropic and openai take theirs from the environment when none is written."
     )
     models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
+
+
+def provider_problem(name: str, provider: Provider) -> tuple[str, str] | None:
+    """What is wrong with a provider, and at which of its keys; None when it can be asked."""
+    if name == "offline" or "/" in name or not name:
+        return "", "this name is taken or impossible; choose another one, without `/`"
+    if provider.api is None and name not in BUILT_IN_PROVIDERS:
+        return "api", "missing; allowed: anthropic, openai-chat, cli (only anthropic, openai and ollama need none)"
+    if provider.api != "cli":
+        return ("command", "only `api: cli` has a command; remove one of them") if provider.command else None
+    return _program_problem(provider)
+
+
+def _program_problem(provider: Provider) -> tuple[str, str] | None:
+    from agent.models.cli.programs import PROGRAMS  # only where there is one
+
+    programs = ", ".join(f"[{program}]" for program in PROGRAMS)
+    if not provider.command:
+        return "command", f"missing; allowed: {programs}, or its path"
+    if len(provider.command) > 1:
+        return "command", "more than the program; its options are Hark's, because they keep its tools off: remove them"
+    if PurePath(provider.command[0]).name not in PROGRAMS:
+        return "command", f"this program is not known, so its tools could be on; allowed: {programs}, or its path"
+    for key in ("base_url", "api_keys"):
+        if getattr(provider, key):
+            return key, "a program has its own address and login; remove it"
+    return None
 
 
 def model_problem(written: str | None, providers: Iterable[str]) -> str | None:

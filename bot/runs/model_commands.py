@@ -79,10 +79,11 @@ class ModelCommands:
             answers = self.specs.answering(TurnKind.REPLY, settings, (call.message,)).model
             return ChangeSetting(("model", ""), f"`{answers}` answers here, as configured.")
         try:
-            self.fleet.clients(name)
+            limits = self.fleet.clients(name)[0].limits
         except LookupError as problem:
             return Say(f"{problem.args[0]}. Nothing is changed.", mistake=True)
-        return ChangeSetting(("model", name), f"`{name}` answers here from now on. `/model default` takes that back.")
+        said = f"`{name}` answers here from now on. {limits}".rstrip()
+        return ChangeSetting(("model", name), f"{said} `/model default` takes that back.")
 
     def _which(self, call: Call, settings: SessionSettings) -> Say:
         """Say which model answers, and offer those that are configured."""
@@ -92,12 +93,13 @@ class ModelCommands:
         gone = (
             "" if settings.model in ("", answers) else f" `{settings.model}`, chosen here, is not configured any more."
         )
+        limits = f" {found}" if (found := self.fleet.clients(answers)[0].limits) else ""
         price = self.prices.shown(answers)
         cost = f" It costs {price}." if price else ""
         others = [name for name in self.offered if name != answers][:_OFFERED]
         choices = tuple(Button(name, f"/model {name}") for name in others) if others and not _not_here(call) else ()
         offer = " Others: " + ", ".join(f"`/model {name}`" for name in others) + "." if choices else ""
-        return Say(f"`{answers}` answers here ({why}).{instead}{gone}{cost}{offer}", choices)
+        return Say(f"`{answers}` answers here ({why}).{limits}{instead}{gone}{cost}{offer}", choices)
 
     async def _think(self, call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ThinkArguments)

@@ -57,6 +57,8 @@ class Offer:
     refused: Mapping[str, str]
     # Tools that may be called only to look, see `CallContext.as_guest`.
     as_guest: Collection[str]
+    # Whether nobody but owners wrote the turn.
+    by_owners: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,9 @@ class Permissions:
                 refused[name] = _by(rule)
         usable = (tool.name for tool in offered if tool.name not in refused)
         as_guest = frozenset(name for name in usable if any(asker.is_guest_for(name) for asker in askers))
-        return Offer(tuple(tool.name for tool in offered), tuple(map(spec, offered)), refused, as_guest)
+        own = [one for one in turn.messages if one.kind is not InboundKind.WAKE or not room.owned]
+        by_owners = all(map(self.people.is_owner, own))
+        return Offer(tuple(tool.name for tool in offered), tuple(map(spec, offered)), refused, as_guest, by_owners)
 
     def _alone(self, turn: Turn, key: ParsedKey, room: Room) -> _Asker | None:
         """Return the one guest who can write in a session, by its key; None: owners or several people can."""

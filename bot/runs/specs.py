@@ -142,6 +142,7 @@ class Specs:
                 now=self.clock.now,
                 sleep=self.clock.sleep,
                 sent=partial(self.requests.sent, turn.transcript_id, turn.session_key, prompt, background),
+                for_owners=offer.by_owners,
                 compaction=Compaction(
                     rules=self.compaction,
                     scale=self.scale,

@@ -141,6 +141,7 @@ async def counted(
         now=lambda: 1,
         sleep=lambda seconds: client.preload(),
         sent=lambda *given: lambda usage: None,
+        for_owners=True,
         compaction=Compaction(rules=RULES, scale=Scale(), keeper=cast(Keeper, Forgetful()), summing=no_summary),
         background=False,
         may_be_empty=False,

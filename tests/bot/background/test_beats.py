@@ -9,7 +9,7 @@ import pytest
 
 from channels.message import InboundKind
 from tests.service import Hark, running, session_of
-from tests.standins.script import Fail, Hang, Say
+from tests.standins.script import Call, Fail, Hang, Say
 
 BEATS: dict[str, Any] = {"heartbeat": {"every": "30m"}}
 HALF_AN_HOUR = 1800.0
@@ -553,3 +553,23 @@ async def test_stop_reaches_isolated_beats(tmp_path: Path) -> None:
         await hark.write("/stop")
         assert "Stopped" in (await hark.until_texts(2))[1]
         await hark.until(lambda: receipts(hark) == [("due", "", "stopped")])
+
+
+async def test_beats_and_jobs_of_owners_are_theirs_and_turns_of_others_are_not(tmp_path: Path) -> None:
+    """What a model is told that answers owners alone."""
+    async with running(tmp_path, config=with_beats(target="none")) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        assert hark.model.requests[-1].for_owners
+        hark.model.add("The tomatoes are dry.")
+        await tick(hark)
+        assert hark.model.requests[-1].for_owners
+        hark.model.add("hello")
+        await hark.say("hi", sender="2")
+        assert not hark.model.requests[-1].for_owners
+        hark.model.add(Call("schedule", {"every": "1h", "prompt": "the garden?"}), "Yes.", "It is fine.", "It is fine.")
+        await hark.say("ask every hour")
+        asked = len(hark.model.requests)
+        await tick(hark, 3600)
+        assert any("the garden?" in one.messages[-1].text for one in hark.model.requests[asked:])
+        assert all(one.for_owners for one in hark.model.requests[asked:])

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox.proof import choose
 from tests.forked import begin
+from tests.standins.cli_programs import CliProgram
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_server import DiscordServer
 from tests.standins.openai_server import OpenAIServer
@@ -99,3 +101,20 @@ async def test_what_keeps_it_from_starting_is_wrong(tmp_path: Path) -> None:
     assert [state for state, _ in found["configuration"]] == ["wrong", "wrong"]
     assert found["configuration"][1][1].startswith("agent.model: `openai/x` needs a key")
     assert "model" not in found
+
+
+async def test_a_program_as_the_model_is_asked_for_a_word(tmp_path: Path) -> None:
+    if choose("auto").sandbox is None:
+        pytest.skip(choose("auto").why)
+    program = CliProgram(tmp_path, "claude")
+    provider = {"api": "cli", "command": [str(program.file)]}
+    settings = {"agent": {"model": "claude/sonnet"}, "providers": {"claude": provider}, "gateway": {"port": 0}}
+    (tmp_path / "config.yaml").write_text(json.dumps(settings | {"state": str(program.home.parents[1])}))
+    assert ("ok", "claude/sonnet answers") in (await examined(tmp_path))["model"]
+    program.plays(logged_in=False)
+    [(state, text)] = (await examined(tmp_path))["model"]
+    assert state == "wrong"
+    assert f"to log in: CLAUDE_CONFIG_DIR={program.home} claude auth login" in text
+    program.file.unlink()
+    wrong = [text for _, text in (await examined(tmp_path))["configuration"]]
+    assert f"agent.model: `{program.file}` is not installed, or not on PATH" in " ".join(wrong)

@@ -214,3 +214,27 @@ class TestProbe:
 
     def test_nobody_there_is_none(self) -> None:
         assert probe_ollama("http://127.0.0.1:1/v1") is None
+
+
+class TestPrograms:
+    def test_one_that_is_installed_answers(self, tmp_path: Path) -> None:
+        (tmp_path / "claude").touch(0o755)
+        text = "agent: {model: tool/sonnet}\nproviders: {tool: {api: cli, command: [claude]}}"
+        chosen = choose(tmp_path, text, PATH=str(tmp_path))
+        assert chosen.command is not None
+        assert (chosen.api, chosen.model, chosen.thinks) == ("cli", "sonnet", True)
+        assert chosen.command.home.parts[-2:] == ("cli", "tool")
+        assert chosen.why == "agent.model names it; a program, which answers owners alone and calls no tool"
+
+    def test_one_that_is_not_is_a_mistake_where_it_is_named(self, tmp_path: Path) -> None:
+        providers = "providers: {tool: {api: cli, command: [claude]}}"
+        with pytest.raises(
+            ConfigError, match=r"agent\.model: `claude` is not installed, or not on PATH; write its path"
+        ):
+            choose(tmp_path, f"agent: {{model: tool/sonnet}}\n{providers}", PATH=str(tmp_path))
+        assert choose(tmp_path, providers, PATH=str(tmp_path)).provider == "offline"
+
+    def test_gemini_takes_no_level_of_thinking(self, tmp_path: Path) -> None:
+        (tmp_path / "gemini").touch(0o755)
+        chosen = choose(tmp_path, "providers: {tool: {api: cli, command: [gemini]}}", PATH=str(tmp_path))
+        assert (chosen.name, chosen.thinks) == ("tool/default", False)

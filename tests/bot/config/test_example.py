@@ -49,8 +49,9 @@ def test_every_default_has_its_line_of_why() -> None:
 
 def test_the_example_of_providers_is_true_and_whole(tmp_path: Path) -> None:
     example = "\n".join(line.removeprefix("##| ") for line in written() if line.startswith("##|"))
-    workshop = read(tmp_path, example, {"ANTHROPIC_API_KEY": "sk"}).providers["workshop"]
-    assert workshop.model_fields_set == set(Provider.model_fields)
+    providers = read(tmp_path, example, {"ANTHROPIC_API_KEY": "sk"}).providers
+    workshop, program = providers["workshop"], providers["claude-code"]
+    assert workshop.model_fields_set | program.model_fields_set == set(Provider.model_fields)
     assert workshop.models["some-model"].model_fields_set == set(ModelSettings.model_fields)
 
 
@@ -64,7 +65,8 @@ def test_the_examples_of_models_are_right(tmp_path: Path) -> None:
     page = (EXAMPLE.parent / "docs" / "models.md").read_text(encoding="utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", page), "a-key")
-    servers, abilities, _budgets, outages = (read(tmp_path, example, variables) for example in examples)
+    servers, programs, abilities, _budgets, outages = (read(tmp_path, example, variables) for example in examples)
+    assert programs.providers["claude-code"].command == ("claude",)
     assert choose_model(servers, {}, lambda url: None).name == servers.agent.model
     assert len(servers.providers) > 8
     assert abilities.providers["ollama"].models["qwen3:8b"].context_window == 32768

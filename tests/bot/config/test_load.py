@@ -287,7 +287,23 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ),
             (
                 "providers: {a: {api: cli}}\n",
-                "config.yaml:1: providers.a.api: `cli` is not in this version yet",
+                "config.yaml:1: providers.a.command: missing; allowed: [claude], [codex], [gemini], or its path",
+            ),
+            (
+                "providers: {a: {api: cli, command: [/opt/aider]}}\n",
+                "config.yaml:1: providers.a.command: this program is not known, so its tools could be on; allowed:",
+            ),
+            (
+                "providers: {a: {api: cli, command: [claude, --tools, Bash]}}\n",
+                "config.yaml:1: providers.a.command: more than the program; its options are Hark's",
+            ),
+            (
+                "providers: {a: {api: cli, command: [claude], api_keys: [sk-1]}}\n",
+                "config.yaml:1: providers.a.api_keys: a program has its own address and login; remove it",
+            ),
+            (
+                "providers: {a: {api: anthropic, command: [claude]}}\n",
+                "config.yaml:1: providers.a.command: only `api: cli` has a command; remove one of them",
             ),
             ("providers: {a: }\n", "config.yaml:1: providers.a: found nothing; allowed: a mapping"),
             ("providers: {offline: {}}\n", "config.yaml:1: providers.offline: this name is taken"),
