@@ -44,6 +44,8 @@ async def test_everybody_is_listed_with_since_when_and_by_whom(tmp_path: Path) -
         code = CODE.search((await hark.until_texts(1, "7"))[0])
         assert code
         await command(hark, f"/pairing approve {code[1]}")
+        await hark.until_texts(3, "7")
+        await lanes_idle()
         await code_of(hark, "8")
         assert await command(hark, "/people block telegram:5") == "telegram 5: is shut out now."
         shown = (await command(hark, "/people")).splitlines()
