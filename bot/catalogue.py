@@ -11,6 +11,9 @@ from bot.config.choose_model import Probe, beat_model, choose_model, fallback_mo
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config
 from bot.config.prices import unpriced
+from bot.config.secrets import secrets
+from bot.telemetry.payloads import LoggedClient, PayloadLog
+from bot.telemetry.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,8 @@ class Catalogue:
     fallbacks: Sequence[ModelSpec]
     # Answers in place of every model, where it is set.
     given: ModelClient | None
+    # Writes all calls down, where that is wanted.
+    payloads: PayloadLog | None
 
     def find(self, name: str) -> ModelSpec:
         """Return a model by its name, `provider/model`. Raises LookupError when it cannot be asked."""
@@ -37,9 +42,11 @@ class Catalogue:
     def clients(self, name: str) -> Sequence[ModelClient]:
         """Make the clients of a model, one for each key. Raises LookupError when it cannot be asked."""
         if self.given is not None:
-            return [self.given]
-        spec = self.find(name)
-        return [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
+            found = [self.given]
+        else:
+            spec = self.find(name)
+            found = [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
+        return [LoggedClient(one, self.payloads) for one in found] if self.payloads else found
 
     def stand_ins(self) -> Sequence[Fallback]:
         """Return the models that stand in for others, with the failures for which they do."""
@@ -63,8 +70,15 @@ def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: Mode
     for one in filter(None, (chosen, beating, *fallbacks)):
         if found := tuple(unpriced(config, one)):
             raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
+    log, most = config.telemetry, config.telemetry.payload_megabytes * 1_000_000
     return Catalogue(
-        config=config, environ=environ, chosen=chosen, beating=beating or chosen, fallbacks=fallbacks, given=given
+        config=config,
+        environ=environ,
+        chosen=chosen,
+        beating=beating or chosen,
+        fallbacks=fallbacks,
+        given=given,
+        payloads=PayloadLog(config.state, Redactor(secrets(config, environ)), most) if log.payloads else None,
     )
 
 

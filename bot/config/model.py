@@ -25,6 +25,7 @@ from bot.config.budget import Budget
 from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
 from bot.config.providers import Provider, model_problem, provider_problem
+from bot.config.telemetry import Telemetry
 from bot.config.tools import Tools
 from bot.config.values import (
     ChatSort,
@@ -249,6 +250,7 @@ class Config(Section):
         default=CompactionSettings(), description="When conversations are summed up."
     )
     budget: Budget = Field(default=Budget(), description="What model calls may take.")
+    telemetry: Telemetry = Field(default=Telemetry(), description="What is written down beside the log.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
