@@ -181,7 +181,7 @@ def _assemble(
         clock=clock,
         drain_seconds=config.agent.drain_seconds,
         bus=bus,
-        api=AgentApi(store, pipeline, lanes, bus, clock, requests.hurry),
+        api=AgentApi(store, pipeline, lanes, bus, clock, requests.hurry, fleet.knows),
         dispatcher=dispatcher,
         requests=requests,
         background=running,

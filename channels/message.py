@@ -155,6 +155,8 @@ class InboundMessage:
     decides: RequestReply | None = None
     # The level of thinking that this message asks for, as /think with words behind it does; empty: none.
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    # The name of the model that is to answer this message; empty: the one of its session or place.
+    model: str = ""
     schema: int = 1
 
     @property

@@ -7,6 +7,8 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from typing import Literal
 
 from agent.message import Usage
 from bot.bus import EventBus
@@ -23,14 +25,33 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a call asks for beside its message, for this turn alone; empty: what its session has."""
+
+    # What the model is told beside the message; it stands in the message, because the system prompt stays as it is.
+    extra_context: str = ""
+    # The name of the model that answers.
+    model: str = ""
+    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+
+
 class AgentApi:
     """Submits messages and follows their turns; there is one per service."""
 
     def __init__(
-        self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock, settled: Callable[[], None]
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        lanes: Lanes,
+        bus: EventBus,
+        clock: Clock,
+        settled: Callable[[], None],
+        knows: Callable[[str], bool],
     ) -> None:
-        """settled: called when a turn was aborted that waited for a person."""
+        """settled: called when a turn was aborted that waited for a person. knows: whether a model can be asked."""
         self._settled = settled
+        self.knows = knows
         self._store = store
         self._pipeline = pipeline
         self._lanes = lanes
@@ -44,19 +65,20 @@ class AgentApi:
         place: Place,
         sender: str,
         idempotency_key: str | None = None,
-        extra_context: str = "",
+        wishes: Wishes = Wishes(),
     ) -> TurnView | None:
         """Store a message and return its turn as it is then.
 
         The same idempotency key and body give the same turn; None when the key came with another body before.
-        place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`. extra_context: what
-        the model is told beside the message; it stands in the message, because the system prompt stays as it is.
-        Raises StoreUnavailable when nothing was stored.
+        place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`. wishes: for this turn
+        alone. Raises StoreUnavailable when nothing was stored.
         """
         turn_id = self._clock.new_id()
-        body = json.dumps([text, session_key, *filter(None, [extra_context])], ensure_ascii=False)
-        digest = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-        message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}", extra_context)
+        body = [text, session_key, *astuple(wishes)]
+        while not body[-1]:
+            body.pop()
+        digest = hashlib.sha256(json.dumps(body, ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()
+        message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}", wishes)
         answer = await self._pipeline.accept_one(
             AcceptedMessage(message=message, session_key=session_key, turn_id=turn_id, digest=digest)
         )
@@ -121,12 +143,16 @@ class AgentApi:
         message = self._message(text, place, sender, f"h:steer:{self._clock.new_id()}")
         return await self._store.inbox.steer(turn_id, message, only_own=sender == PERSON)
 
-    def _message(self, text: str, place: Place, sender: str, event_key: str, extra_context: str = "") -> InboundMessage:
+    def _message(
+        self, text: str, place: Place, sender: str, event_key: str, wishes: Wishes = Wishes()
+    ) -> InboundMessage:
         return InboundMessage(
             origin=Origin(place=place, sender=sender),
             event_key=event_key,
             kind=InboundKind.API,
             text=text,
             sent_at=self._clock.now(),
-            extra_context=extra_context,
+            extra_context=wishes.extra_context,
+            model=wishes.model,
+            thinking=wishes.thinking,
         )

@@ -4,7 +4,7 @@ A run belongs to its session: a client that goes away, or whose wait ends, chang
 """
 
 import re
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bot import wording
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
-from bot.gateway.agent_api import OPEN, AgentApi
+from bot.gateway.agent_api import OPEN, AgentApi, Wishes
 from bot.gateway.answers import HttpProblem, answer, let_last, unless_left
 from bot.gateway.views import RunView, waiting
 from bot.people.access import OWNER, PERSON
@@ -28,7 +28,7 @@ BODY_LIMIT = 1_000_000
 DEFAULT_NAME = "default"
 DEFAULT_WAIT = 30.0
 LONGEST_WAIT = 3600.0
-_LATER = ("attachments", "model", "thinking", "timeout_seconds", "deliver_to")
+_LATER = ("attachments", "timeout_seconds", "deliver_to")
 _KEY = re.compile(r"[!-~]{1,200}")
 _STATUS = {
     TurnState.QUEUED: "queued",
@@ -53,10 +53,12 @@ class SteerBody(Body):
 
 
 class SubmitBody(SteerBody):
-    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice. extra_context: see AgentApi."""
+    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice. The rest: see `Wishes`."""
 
     session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     extra_context: str = ""
+    model: str = ""
+    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
 
 
 B = TypeVar("B", bound=Body)
@@ -79,8 +81,10 @@ class AgentRoutes:
         place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         if caller(request) is Caller.SOCKET and session_key == console_key():
             place = CONSOLE
-        sender, extra = _sender(request), body.extra_context
-        view = await self._api.submit(body.message, session_key, place, sender, idempotency_key, extra)
+        if body.model and not self._api.knows(body.model):
+            raise _invalid(f"`{body.model[:100]}` is no model that can be asked.", "Name it as provider/model.")
+        wishes = Wishes(extra_context=body.extra_context, model=body.model, thinking=body.thinking)
+        view = await self._api.submit(body.message, session_key, place, _sender(request), idempotency_key, wishes)
         if view is None:
             found = "This Idempotency-Key came with another request before."
             raise HttpProblem(409, "idempotency_conflict", found, "Use a new key for a new message.")

@@ -94,12 +94,13 @@ class Specs:
         """Return what answers a turn of this kind with these messages, in a session with these settings.
 
         It depends on nothing else, so that the claim of a turn and its run get the same. The model is that of the
-        session, else of the group, else of the account, else of the agent; the level of thinking is that of the newest
-        message, else of the session, else of the agent.
+        newest message, else of the session, else of the group, else of the account, else of the agent; the level of
+        thinking is that of the newest message, else of the session, else of the agent.
         """
         if kind is TurnKind.BEAT:
             return self.beating
-        model = settings.model or (self.models_there(messages[0]) if self.models_there and messages else "")
+        model = (messages[-1].model if messages else "") or settings.model
+        model = model or (self.models_there(messages[0]) if self.models_there and messages else "")
         thinking = (messages[-1].thinking if messages else "") or settings.thinking
         if not (model or thinking):
             return self.answerer

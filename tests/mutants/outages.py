@@ -72,8 +72,8 @@ FAULTS = (
     Fault(
         "outages/the-choice-is-forgotten",
         "Specs.answering",
-        "model = settings.model or",
-        "model =",
+        " or settings.model\n",
+        "\n",
         (f"{_MODELS}a_session_chooses_its_model",),
     ),
     Fault(
@@ -110,5 +110,12 @@ FAULTS = (
         "client, error = self._mildest()",
         "client = self._route.model",
         (f"{_OUTAGES}a_key_that_is_wrong_hides_no_other_that_is_only_limited",),
+    ),
+    Fault(
+        "outages/the-call-chooses-nothing",
+        "Specs.answering",
+        '(messages[-1].model if messages else "")',
+        '""',
+        (f"{_MODELS}one_call_of_the_http_interface_chooses_for_itself",),
     ),
 )

@@ -92,8 +92,7 @@ async def test_a_session_is_a_name_or_a_key(tmp_path: Path, session: str | None,
         (b'{"message": "hi", "session": "agent:other:main"}', "invalid"),
         (b'{"message": "hi", "unknown": 1}', "invalid"),
         (b'{"message": "hi", "attachments": []}', "not_in_this_version"),
-        (b'{"message": "hi", "model": "a/b"}', "not_in_this_version"),
-        (b'{"message": "hi", "thinking": "low"}', "not_in_this_version"),
+        (b'{"message": "hi", "thinking": "much"}', "invalid"),
         (b'{"message": "hi", "timeout_seconds": 5}', "not_in_this_version"),
         (b'{"message": "hi", "deliver_to": "telegram:1"}', "not_in_this_version"),
     ],
@@ -103,6 +102,15 @@ async def test_bad_input_is_refused_and_nothing_is_stored(tmp_path: Path, body: 
         response = await at.http.post("/v1/agent", content=body, headers={"content-type": "application/json"})
         assert response.status_code == 422, response.text
         assert error_of(response)["code"] == code
+        assert at.stored.messages() == []
+
+
+async def test_a_model_that_cannot_be_asked_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        at.service.parts.api.knows = {"one/known"}.__contains__
+        response = await at.http.post("/v1/agent", json={"message": "hi", "model": "nobody/knows"})
+        assert (response.status_code, error_of(response)["code"]) == (422, "invalid")
+        assert "`nobody/knows` is no model" in error_of(response)["message"]
         assert at.stored.messages() == []
 
 

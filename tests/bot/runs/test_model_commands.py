@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from agent.events import AgentStart, Notice
+from bot.gateway.agent_api import Wishes
+from bot.people.access import OWNER
 from channels.message import ChatKind, Origin, Place
+from channels.session_key import http_key
 from tests.service import Hark, running
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Fail, Say
@@ -127,3 +130,18 @@ async def test_a_level_that_is_refused_is_lowered_and_told_once(tmp_path: Path) 
             one.add(Say("And again."))
             assert (await hark.say("hello")).texts == ["And again."]
         assert efforts(one) == ["high", "medium", "medium", "medium"]
+
+
+async def test_one_call_of_the_http_interface_chooses_for_itself(tmp_path: Path) -> None:
+    place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
+    async with (
+        OpenAIServer() as one,
+        OpenAIServer() as two,
+        running(tmp_path, config=config(one, two), chosen=True) as hark,
+    ):
+        for wishes, server in ((Wishes(model="two/gpt-5.1", thinking="high"), two), (Wishes(), one)):
+            server.add(Say("yes"))
+            view = await hark.service.parts.api.submit("hello", http_key("x"), place, OWNER, None, wishes)
+            assert view is not None
+            await hark.until(lambda turn=view.turn_id: hark.stored.turns(turn_id=turn, state="done"), "the answer")
+        assert (efforts(two), efforts(one)) == (["high"], [None])
