@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agent.errors import ErrorKind
+from agent.errors import BudgetReached, ErrorKind
 from agent.events import (
     AgentEnd,
     MessageEnd,
@@ -129,6 +129,12 @@ class Journal(Protocol):
         """Close the present answer and park the turn until a model works again; people are told once.
 
         Returns the end of this run; None where nobody waits for the turn, such as a beat, so that it rather fails.
+        """
+
+    async def park_for_budget(self, reached: BudgetReached) -> AgentEnd | None:
+        """Park the turn until a budget lets it go on; people and an owner are told.
+
+        Returns the end of this run; None where nobody waits for the turn, so that it rather ends.
         """
 
     async def answers(self, model: str, wanted: str) -> None:

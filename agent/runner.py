@@ -116,7 +116,10 @@ class Runner:
         while True:
             try:
                 return await self._loop.run()
-            except BudgetReached as error:  # a job is tried again later
+            except BudgetReached as error:
+                if (parked := await self._journal.park_for_budget(error)) is not None:
+                    return parked
+                # a job is tried again later
                 outcome = Outcome.FAILED if self._spec.background else Outcome.LIMIT
                 return await self._journal.fail(outcome, BUDGET, str(error))
             except ModelError as error:

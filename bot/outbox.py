@@ -365,7 +365,9 @@ class Outbox:
         kind = hashlib.sha256(_NUMBERS.sub("", f"{delivery.place.channel}: {result.reason}").encode()).hexdigest()[:16]
         return refused(kind, self._clock.now() // _HOUR)
 
-    def to_owner(self, source: Source, text: str, *, both: bool = False) -> OwnerNotice:
+    def to_owner(
+        self, source: Source, text: str, buttons: tuple[Button, ...] = (), *, both: bool = False
+    ) -> OwnerNotice:
         """Make a notice to an owner, to be stored with its cause. both: it is sent to the terminal in any case."""
         reachable = [owner for owner in self._people.owners if self.channel(owner[0])]
-        return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel), both)
+        return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel, buttons), both)

@@ -49,7 +49,7 @@ from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.runs import compact_command, context_command, settings_commands, stop_commands, tools_command
+from bot.runs import budget_waits, compact_command, context_command, settings_commands, stop_commands, tools_command
 from bot.runs.budgets import Budgets
 from bot.runs.journal import RunDependencies
 from bot.runs.keeping import KeepingDependencies
@@ -122,7 +122,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     try:
         confinement = furniture.confinement(config, await proving)
         fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest)
-        budgets = Budgets(config.budget, store, clock, prices)
+        budgets = Budgets(config.budget, store, clock, prices, known.offered())
         return _assemble(config, given, known, fleet, budgets, store, bus, confinement)
     except BaseException:
         await store.close()
@@ -152,7 +152,7 @@ def _assemble(
     messaging, jobs = _messaging(config, clock, outbox, conversations, rooms), Jobs(dispatcher)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
-    outages = OutageWatch(store, clock, outbox, fleet, lanes.wake, int(config.delivery.max_age.total_seconds() * 1000))
+    outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
     around = _around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
@@ -233,6 +233,7 @@ def _run_commands(
         *settings_commands.build(store),
         *choosing.build(),
         UsageReport(store, clock).command(),
+        budget_waits.build(store, clock, lanes.wake),
         tools_command.build(specs.toolbox, specs.rooms),
         context_command.build(specs, store, clock.stamp),
         compact_command.build(specs, store, lanes.runner.contexts),

@@ -51,7 +51,7 @@ LISTED = (
     *("help", "commands", "start", "status", "stop", "abort", "new", "reset", "verbose", "reasoning", "tools"),
     *("approve", "approvals", "model", "think", "context", "compact", "usage"),
 )
-UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation")
+UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation", "budget")
 _COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
@@ -164,29 +164,7 @@ def failed_elsewhere(place: Place, kind: str | None, cause: str | None) -> str:
     return f"An answer on {place.channel} (chat {place.chat}) failed. {failure(kind, cause)}"
 
 
-# Of whom a budget is, by its key.
-_OF_WHOM = {"turn": "a turn", "session": "this conversation", "user": "a person", "job": "a job", "bot": "this bot"}
-
-
-def budget_reached(scope: str, used: str, allowed: str, need: str, until: str) -> str:
-    """Why a model call is not made. need: what it could take at most. until: when the day ends; empty: of a turn."""
-    told = f"The budget of {_OF_WHOM[scope]} is reached: {used} of {allowed}{' a day' * bool(until)} are used"
-    told += f", and the next step could take {need}."
-    on = f"It goes on at {until}: write again then." if until else "Write again to go on from there."
-    return f"{told} What I have done so far is kept. {on} `budget.{scope}` in the configuration sets it."
-
-
 NOTHING_USED = "No model has been asked within seven days."
-
-
-def budget_reached_elsewhere(place: Place, said: str) -> str:
-    """What an owner is told of a turn that a budget has ended where they do not read. said: what was told there."""
-    return f"On {place.channel} (chat {place.chat}) a turn was ended. {said}"
-
-
-def budget_without_price(model: str) -> str:
-    """Why a model may not be asked under a budget of money."""
-    return f"The budget of money cannot be kept, because the price of {model} is not known; another model can answer."
 
 
 def dollars(money: float) -> str:

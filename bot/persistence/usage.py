@@ -1,6 +1,6 @@
 """Values of the store about what model calls have used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.message import Usage
@@ -24,6 +24,28 @@ class Amount:
         return Amount(self.tokens + other.tokens, self.money + other.money)
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetWait:
+    """What a turn waits for that has reached a budget."""
+
+    # The scope of the budget, and whom it belongs to in that scope.
+    scope: str
+    of: str
+    # When another day begins whose budget is enough, in milliseconds; None: it is of a turn, or no day is enough.
+    until: int | None
+    # A configured model that fits into what is left; empty: there is none.
+    cheaper: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A turn that waits for a budget."""
+
+    turn_id: str
+    session_key: str
+    wait: BudgetWait
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """What a turn has used, and what was used since some moment by those it belongs to."""
@@ -36,6 +58,8 @@ class Spent:
     user: Amount
     job: Amount
     bot: Amount
+    # How often an owner has allowed the whole limit once more, by the scope.
+    raised: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ does not fit only because of reservations, its run waits until one of them is se
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.errors import BudgetReached
@@ -16,12 +16,26 @@ from bot.clock import Clock
 from bot.config.budget import Budget, Limit, Scope
 from bot.config.prices import Prices
 from bot.persistence.turns import Turn
-from bot.persistence.usage import Amount, Spent
+from bot.persistence.usage import Amount, BudgetWait, Spent
+from bot.runs import budget_words
 from bot.store.store import Store
 from heartbeat.times import day_start
 
 # From the beginning of a day into the next one, which may be an hour longer or shorter.
 _DAY_AND_HALF = 36 * 3_600_000
+
+
+class Reached(BudgetReached):
+    """A budget is reached that may let the turn go on later; the text is for people whose turn ends by it."""
+
+    def __init__(self, why: str, wait: BudgetWait, until: str, at: int, told_as: Sequence[object]) -> None:
+        """Describe a budget that is reached.
+
+        why: in words for people. until: `wait.until` in words. at: the present moment, in milliseconds. told_as: names
+        under which people are told of this, once.
+        """
+        super().__init__(f"{why} {budget_words.ends(wait.scope, until)}")
+        self.why, self.wait, self.until, self.at, self.told_as = why, wait, until, at, told_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +49,13 @@ class _Reserved:
 class Budgets:
     """The budgets of all runs of a service."""
 
-    def __init__(self, budget: Budget, store: Store, clock: Clock, prices: Prices) -> None:
-        self._limits = budget.limits()
+    def __init__(self, budget: Budget, store: Store, clock: Clock, prices: Prices, offered: Sequence[str] = ()) -> None:
+        """offered: the models that a turn may go on with if a budget does not allow its own one."""
+        self._offered = offered
+        # The limit of each scope that has one.
+        self.limits = budget.limits()
         # Whether there is any budget; without one nothing is to be reserved.
-        self.limited = bool(self._limits)
+        self.limited = bool(self.limits)
         self._store = store
         self._clock = clock
         # What models cost.
@@ -69,8 +86,14 @@ class Budgets:
                 return
             await settled.wait()
         scope = next(iter(self._over(owners, spent, need, with_others=False)))
-        until = "" if scope == "turn" else self._clock.stamp(day_start(today + _DAY_AND_HALF, self._clock.zone))
-        raise BudgetReached(wording.budget_reached(scope, *_shown(self._limits[scope], _of(spent, scope), need), until))
+        raised = spent.raised.get(scope, 0)
+        limit, until = _times(self.limits[scope], raised + 1), None
+        if scope != "turn" and not _exceeds(need, self.limits[scope]):
+            until = day_start(today + _DAY_AND_HALF, self._clock.zone)
+        why = budget_words.reached(scope, *_shown(limit, _of(spent, scope), need))
+        wait = BudgetWait(scope, owners[scope], until, self._cheaper(model, most, owners, spent))
+        moment = "" if until is None else self._clock.stamp(until)
+        raise Reached(why, wait, moment, now, (scope, until, raised, model))
 
     def settle(self, turn_id: str) -> None:
         """Give up the reservation of a turn; what its call has used is in the store, or nothing was used."""
@@ -78,10 +101,19 @@ class Budgets:
             self._settled.set()
             self._settled = asyncio.Event()
 
+    def _cheaper(self, model: str, most: Usage, owners: Mapping[Scope, str], spent: Spent) -> str:
+        """Return the first offered model that could be asked instead; empty if none could."""
+        for name in self._offered:
+            money = self.prices.most(name, most)
+            need = Amount(most.input + most.output, money or 0.0)
+            if name != model and money is not None and not self._over(owners, spent, need, with_others=False):
+                return name
+        return ""
+
     def _money(self, model: str, most: Usage) -> float:
         money = self.prices.most(model, most)
-        if money is None and any(limit.money is not None for limit in self._limits.values()):
-            raise BudgetReached(wording.budget_without_price(model))
+        if money is None and any(limit.money is not None for limit in self.limits.values()):
+            raise BudgetReached(budget_words.without_price(model))
         return money or 0.0
 
     def _owners(self, turn: Turn, spent: Spent) -> dict[Scope, str]:
@@ -93,7 +125,7 @@ class Budgets:
             "job": spent.job_id,
             "bot": "bot",
         }
-        return {scope: found[scope] for scope in self._limits if found[scope]}
+        return {scope: found[scope] for scope in self.limits if found[scope]}
 
     def _over(self, owners: Mapping[Scope, str], spent: Spent, need: Amount, *, with_others: bool) -> list[Scope]:
         """Return the scopes whose limits a call would exceed. with_others: if all that is reserved is used up."""
@@ -103,9 +135,16 @@ class Budgets:
             if with_others:
                 others = (one.most for one in self._reserved.values() if one.owners.get(scope) == owner)
                 total = sum(others, total)
-            if _exceeds(total, self._limits[scope]):
+            if _exceeds(total, _times(self.limits[scope], spent.raised.get(scope, 0) + 1)):
                 found.append(scope)
         return found
+
+
+def _times(limit: Limit, times: int) -> Limit:
+    """Return a limit so many times over."""
+    if times == 1:
+        return limit
+    return Limit(tokens=limit.tokens and limit.tokens * times, money=limit.money and limit.money * times)
 
 
 def _exceeds(total: Amount, limit: Limit) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
 from agent.context import Context
-from agent.errors import ErrorKind, RunLost
+from agent.errors import BudgetReached, ErrorKind, RunLost
 from agent.events import (
     AgentEnd,
     MessageUpdate,
@@ -40,7 +40,9 @@ from bot.persistence.turns import BY_THEMSELVES, Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
-from bot.runs.budgets import Budgets
+from bot.runs import budget_words
+from bot.runs.budget_waits import park
+from bot.runs.budgets import Budgets, Reached
 from bot.runs.media import outgoing_file
 from bot.runs.outages import KEY_FAILURES, OutageWatch
 from bot.runs.receipts import Receipts
@@ -245,6 +247,13 @@ class RunJournal:
         return end
 
     @_followed_through
+    async def park_for_budget(self, reached: BudgetReached) -> AgentEnd | None:
+        if not isinstance(reached, Reached) or self.turn.kind in BY_THEMSELVES or self.turn.place.kind is ChatKind.API:
+            return None
+        self.typing.stop()
+        return await park(self.turn, reached, self._given.store, self._outbox, to_owner=self._to_owner)
+
+    @_followed_through
     async def answers(self, model: str, wanted: str) -> None:
         away = model if model != wanted else ""
         if away != self._away:
@@ -316,7 +325,7 @@ class RunJournal:
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         if error_kind == BUDGET and not (told and (self._to_owner or local)):
             source = sentence("budget", self.turn.session_key, self._given.clock.now() // _HOUR)
-            notice = self._outbox.to_owner(source, wording.budget_reached_elsewhere(self.turn.place, said))
+            notice = self._outbox.to_owner(source, f"{budget_words.elsewhere(self.turn.place)} {said}")
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._turns.finish(
                 self.turn.run,
@@ -342,11 +351,9 @@ class RunJournal:
         """
         if self._beat is not None:
             return ""
-        found = (
-            await self._given.store.schedules.firing_of(self.turn.turn_id) if self.turn.kind is TurnKind.JOB else None
-        )
-        job = found[1] if found else None
-        return wording.job_failed(job, said) if job else said
+        is_job = self.turn.kind is TurnKind.JOB
+        found = await self._given.store.schedules.firing_of(self.turn.turn_id) if is_job else None
+        return wording.job_failed(found[1], said) if found and found[1] else said
 
     async def _words(self, blocks: Sequence[Planned]) -> None:
         """Plan words of an answer, with the reasoning that is shown before them."""

@@ -2,10 +2,12 @@
 
 While turns are parked, or a model is down for which another one stands in, its keys are probed with one short call each
 time. When a probe succeeds all turns that wait for the model are queued again, in the order in which people wrote.
+Turns that wait for the budget of another day go on with it as well.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 import structlog
 
@@ -14,12 +16,15 @@ from agent.events import PARKED, AgentEnd, Notice
 from agent.journal import Outage
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet
+from agent.runner import BUDGET
 from bot import wording
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.runs import budget_words
+from bot.runs.budgets import Budgets
 from bot.store.store import Store
 from channels.message import ChatKind
 from channels.outgoing import Planned
@@ -37,21 +42,28 @@ _HOUR = 3_600_000
 class OutageWatch:
     """Parks turns and probes models.
 
-    wake: starts what waits in a session. max_age: milliseconds after
-    which a turn that waits is given up.
+    wake: starts what waits in a session. max_age: after it a turn that waits is given up.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, outbox: Outbox, fleet: Fleet, wake: Callable[[str], None], max_age: int
+        self,
+        store: Store,
+        clock: Clock,
+        outbox: Outbox,
+        fleet: Fleet,
+        budgets: Budgets,
+        wake: Callable[[str], None],
+        max_age: timedelta,
     ) -> None:
-        self._store, self._clock, self._outbox, self._fleet = store, clock, outbox, fleet
-        self._wake, self._max_age = wake, max_age
+        self._store, self._clock, self._outbox, self._fleet, self._budgets = store, clock, outbox, fleet, budgets
+        self._wake, self._max_age = wake, int(max_age.total_seconds() * 1000)
         self._probed: dict[tuple[str, str], float] = {}  # when a model was probed last with a key, in seconds
 
     async def load(self) -> None:
-        """Take over the rests of keys from the store. Raises StoreUnavailable."""
+        """Take over the rests of keys, and let turns go on if the budgets are others. Raises StoreUnavailable."""
+        await self._store.budget_waits.begin(repr(self._budgets.limits))
         self._fleet.load(await self._store.outages.rests())
-        self._fleet.missed = {turn.model for turn in await self._store.outages.missing()}
+        self._fleet.missed = {turn.model for turn in await self._store.outages.missing() if turn.model}
 
     async def park(self, turn: Turn, outage: Outage, *, to_owner: bool) -> AgentEnd:
         """Park a turn until a model works again, and tell its people unless they know.
@@ -108,14 +120,17 @@ class OutageWatch:
 
     async def _look(self) -> bool:
         """Give up what waits for too long, probe, and queue what can go on; returns whether to look again soon."""
+        for session_key in await self._store.budget_waits.resume(self._clock.now()):
+            self._wake(session_key)
         waiting = await self._store.outages.missing()
         oldest = self._clock.now() - self._max_age
         for turn in [turn for turn in waiting if turn.since < oldest]:
-            said = wording.GIVEN_UP
+            said = wording.GIVEN_UP if turn.model else budget_words.GIVEN_UP
             blocks = self._outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel)
-            self._outbox.send(await self._store.outages.give_up(turn.turn_id, blocks, said))
+            why = "outage" if turn.model else BUDGET
+            self._outbox.send(await self._store.outages.give_up(turn.turn_id, blocks, why, said))
             self._wake(turn.session_key)
-        self._fleet.missed = {turn.model for turn in waiting if turn.since >= oldest}
+        self._fleet.missed = {turn.model for turn in waiting if turn.model and turn.since >= oldest}
         for wanted in [*self._fleet.missed]:
             if await self._works(wanted):
                 self._fleet.missed.discard(wanted)

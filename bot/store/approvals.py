@@ -269,14 +269,15 @@ def decide(
 def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
     """Return whether a parked turn has to wait on; if its request is not open or its time is over, queue the turn.
 
-    A turn that waits for a model has to until one works (`bot/store/outages`).
+    A turn that waits for a model has to until one works (`bot/store/outages`), and one that waits for a budget until
+    that lets it go on (`bot/store/budget_waits`).
     """
-    parked_on, expires_at, misses = db.execute(
-        "SELECT parked_on, expires_at, misses FROM turn"
+    parked_on, expires_at, misses, over = db.execute(
+        "SELECT parked_on, expires_at, misses, over FROM turn"
         " LEFT JOIN approval ON approval_id=parked_on AND approval.state='open' WHERE turn.turn_id=?",
         (turn_id,),
     ).fetchone()
-    if misses is not None or (expires_at is not None and expires_at > now):
+    if misses is not None or over is not None or (expires_at is not None and expires_at > now):
         return True
     _settle(db, turn_id, parked_on, "expired", None, "", now)
     return False
@@ -284,7 +285,7 @@ def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
 
 # Condition for parked turns that have to wait on; the first parameter is the moment, in milliseconds.
 WAITS = (
-    "(misses IS NOT NULL"
+    "(misses IS NOT NULL OR over IS NOT NULL"
     " OR EXISTS (SELECT 1 FROM approval WHERE approval_id=parked_on AND approval.state='open' AND expires_at > ?1))"
 )
 

@@ -21,6 +21,8 @@ from channels.outgoing import Delivery, Planned
 _TOLD_FOR = 3_600_000
 # Condition for turns that are parked until a model works again.
 _MISSING = f"{HELD_TURN} AND state='parked' AND misses IS NOT NULL"
+# The same, or for a budget that another day alone does not help.
+_WAITS = f"{HELD_TURN} AND state='parked' AND (misses IS NOT NULL OR over IS NOT NULL AND over_until IS NULL)"
 
 
 class Outages(Subject):
@@ -83,10 +85,10 @@ class Outages(Subject):
 
     @query
     def missing(self, db: sqlite3.Connection) -> Sequence[Missing]:
-        """Return the turns that are parked until a model works again, oldest first."""
+        """Return the turns that are parked until a model works again, or more is allowed, oldest first."""
         found = db.execute(
             "SELECT turn_id, session_key, misses, created_at, channel FROM turn JOIN conversation ON conv_id=reply_conv"
-            f" WHERE {_MISSING} ORDER BY created_at, turn_id"
+            f" WHERE {_WAITS} ORDER BY created_at, turn_id"
         ).fetchall()
         return [Missing(*row) for row in found]
 
@@ -102,19 +104,22 @@ class Outages(Subject):
 
     @transaction
     def give_up(
-        self, db: sqlite3.Connection, turn_id: str, blocks: Sequence[Planned], why: str
+        self, db: sqlite3.Connection, turn_id: str, blocks: Sequence[Planned], kind: str, why: str
     ) -> tuple[Delivery, ...]:
-        """End a turn that has waited for too long, unless it waits no more. blocks: what people are told."""
+        """End a turn that has waited for too long, unless it waits no more.
+
+        blocks: what people are told. kind, why: of the error.
+        """
         now = self._now()
         found = db.execute(
-            f"SELECT transcript_id, step, reply_conv FROM turn WHERE {_MISSING} AND turn_id=?", (turn_id,)
+            f"SELECT transcript_id, step, reply_conv FROM turn WHERE {_WAITS} AND turn_id=?", (turn_id,)
         ).fetchone()
         if found is None:
             return ()
         transcript_id, step, conv_id = found
         repair.close_run(db, turn_id, transcript_id, step, now)
         deliveries = rows.plan(db, PlanIn(conv_id), blocks, turn_id, now)
-        endings.end_turn(db, turn_id, Outcome.FAILED, now, "outage", why)
+        endings.end_turn(db, turn_id, Outcome.FAILED, now, kind, why)
         return deliveries
 
     @transaction

@@ -11,6 +11,7 @@ from bot.persistence.recovery import Salvage
 from bot.persistence.usage import Cost, no_price
 from bot.store import rows
 from bot.store.approvals import Approvals
+from bot.store.budget_waits import BudgetWaits
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.compactions import Compactions
@@ -62,6 +63,7 @@ class Store:
         self.people = People(self.database, self.writer, clock)
         self.turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals = Approvals(self.database, self.writer, clock)
+        self.budget_waits = BudgetWaits(self.database, self.writer, clock)
         self.compactions = Compactions(self.database, self.writer, clock)
         self.outages = Outages(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)

@@ -76,7 +76,21 @@ class UsageRows(Subject):
             (session_key, session_key, sender, sender, job_id, job_id, since),
         ).fetchone()
         session, user, job, bot = (Amount(*sums[at : at + 2]) for at in range(0, 8, 2))
-        return Spent(sender=sender, job_id=job_id, turn=Amount(*of_turn), session=session, user=user, job=job, bot=bot)
+        raised = db.execute(
+            "SELECT scope, count(*) FROM budget_raise WHERE since IN (0, ?) AND (scope, of) IN (VALUES"
+            " ('turn', ?), ('session', ?), ('user', ?), ('job', ?), ('bot', 'bot')) GROUP BY scope",
+            (since, turn_id, session_key, sender, job_id),
+        ).fetchall()
+        return Spent(
+            sender=sender,
+            job_id=job_id,
+            turn=Amount(*of_turn),
+            session=session,
+            user=user,
+            job=job,
+            bot=bot,
+            raised=dict(raised),
+        )
 
     @query
     def by(

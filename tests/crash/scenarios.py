@@ -16,7 +16,8 @@ class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
-    platform that tells everything once. preview: answers grow in messages that are edited. background: see World.
+    platform that tells everything once. preview: answers grow in messages that are edited. background and
+    tokens: see World.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Scenario:
     debounce: int = 0
     listening: bool = False
     preview: bool = False
+    tokens: int | None = None
     background: dict[str, Any] | None = None
 
     def world(self, root: Path) -> World:
@@ -38,6 +40,7 @@ class Scenario:
             debounce=self.debounce,
             listening=self.listening,
             preview=self.preview,
+            tokens=self.tokens,
             background=self.background,
         )
 
@@ -57,6 +60,12 @@ async def _compact(world: World) -> None:
     world.platform.write("A", "/compact what was counted")
     await world.until(lambda: said(world, "is summed up"))
     world.platform.write("A", "A4 2p+count | 1p")
+
+
+async def _over_budget(world: World) -> None:
+    world.platform.write("A", "A1 1p+count | 2p+count | 1p")
+    await world.until(lambda: bool(world.stored.turns(state="parked")))
+    world.platform.write("A", "/budget more")
 
 
 async def _stop(world: World) -> None:
@@ -295,6 +304,7 @@ SCENARIOS = (
     Scenario("new", _new),
     Scenario("status", _status),
     Scenario("compact", _compact),
+    Scenario("over-budget", _over_budget, tokens=3000),
     Scenario("waiting", _waiting),
     Scenario("sessions", _sessions),
     Scenario("broken-after-text", writes("A1 4p+break")),

@@ -20,6 +20,7 @@ from agent.tools.base import Verdict
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.background import Heartbeat
+from bot.config.budget import Budget, Limit
 from bot.config.model import Agent, Channels, Config, Queue
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_routes import EventStream
@@ -57,7 +58,8 @@ Person = Callable[["World"], Awaitable[None]]
 class World:
     """Everything but the service. person: what people do; it goes on while services come and go.
 
-    background: of worlds with beats or jobs the configuration of the heartbeat; who writes in chat A is an owner then.
+    tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
+    writes in chat A is an owner then.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
     """
 
@@ -73,6 +75,7 @@ class World:
     speed: int = SPEED
     listening: bool = False
     preview: bool = False
+    tokens: int | None = None
     background: dict[str, Any] | None = None
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
@@ -536,6 +539,7 @@ def _config(world: World) -> Config:
             console=Console(enabled=False),
             telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
         ),
+        budget=Budget(turn=Limit(tokens=world.tokens)),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
         queue=Queue(debounce_ms=world.debounce),
         workspace=world.root / "workspace",

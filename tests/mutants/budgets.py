@@ -4,6 +4,8 @@ from tests.mutants import Fault
 
 _BUDGETS = "tests/bot/runs/test_budgets.py::test_"
 
+_WAITS = "tests/bot/runs/test_budget_waits.py::test_"
+
 FAULTS = (
     Fault(
         "budgets/reservations-of-others-are-forgotten",
@@ -66,7 +68,7 @@ FAULTS = (
         "RunJournal.fail",
         "if error_kind == BUDGET and not (told",
         "if False and not (told",
-        (f"{_BUDGETS}an_owner_is_told_of_what_others_have_reached",),
+        (f"{_BUDGETS}an_owner_is_told_of_beats_that_have_reached_their_budget",),
     ),
     Fault(
         "budgets/others-see-everything",
@@ -81,5 +83,61 @@ FAULTS = (
         "if self._heard or kind in _BILLED else None",
         "if self._heard else None",
         (f"{_BUDGETS}an_empty_answer_that_is_asked_for_again_counts_as_a_call",),
+    ),
+    Fault(
+        "budgets/two-presses-allow-twice",
+        "BudgetWaits.allow_more",
+        "FROM turn WHERE {_OVER} AND turn_id=?",
+        "FROM turn WHERE turn_id=?",
+        (f"{_WAITS}whoever_allows_it_a_moment_later_allows_nothing",),
+    ),
+    Fault(
+        "budgets/what-is-allowed-is-forgotten",
+        "Budgets._over",
+        "spent.raised.get(scope, 0) + 1",
+        "1",
+        (f"{_BUDGETS}a_turn_that_reaches_its_budget_keeps_what_it_has_done",),
+    ),
+    Fault(
+        "budgets/no-day-lets-it-go-on",
+        "BudgetWaits.resume",
+        "over_until <= ?",
+        "over_until < ? - over_until",
+        (f"{_WAITS}a_new_day_lets_them_go_on_by_themselves",),
+    ),
+    Fault(
+        "budgets/a-larger-one-is-not-seen",
+        "BudgetWaits.begin",
+        "db.execute(_QUEUE)",
+        "pass",
+        (f"{_WAITS}a_larger_budget_lets_them_go_on_at_the_next_start",),
+    ),
+    Fault(
+        "budgets/others-may-allow-more",
+        "bot/runs/budget_waits.py",
+        "owner_only=True",
+        "owner_only=False",
+        (f"{_WAITS}who_is_no_owner_cannot_allow_more",),
+    ),
+    Fault(
+        "budgets/the-cheaper-model-is-not-chosen",
+        "BudgetWaits.choose",
+        "'$.model'",
+        "'$.other'",
+        (f"{_WAITS}a_cheaper_model_goes_on",),
+    ),
+    Fault(
+        "budgets/it-waits-for-ever",
+        "bot/store/outages.py",
+        "(misses IS NOT NULL OR over IS NOT NULL AND over_until IS NULL)",
+        "misses IS NOT NULL",
+        (f"{_WAITS}one_that_no_day_helps_is_given_up_at_last",),
+    ),
+    Fault(
+        "budgets/programs-wait",
+        "RunJournal.park_for_budget",
+        " or self.turn.place.kind is ChatKind.API",
+        "",
+        (f"{_WAITS}a_program_is_told_at_once",),
     ),
 )

@@ -85,8 +85,8 @@ FAULTS = (
     Fault(
         "heartbeat-replies/failure-in-the-conversation",
         "RunJournal._failure",
-        '            return ""\n        found',
-        "            return said\n        found",
+        '            return ""\n        is_job',
+        "            return said\n        is_job",
         (f"{_SHOWN}a_beat_that_fails_says_nothing_in_the_conversation",),
     ),
     Fault(

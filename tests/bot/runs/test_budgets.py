@@ -22,11 +22,13 @@ from bot.persistence.turns import Turn, TurnKind
 from bot.persistence.usage import Spent
 from bot.runs.budgets import Budgets
 from channels.message import ChatKind, Place
+from tests.bot.background.test_beats import BEATS, checklist, say_hello, tick
 from tests.bot.background.test_schedule import call, command, due
 from tests.bot.store.opened import opened
 from tests.scripted_model import ScriptedModel
 from tests.service import running, session_of
 from tests.standins.script import Break, Call, Fail, Gate, Hang, Say
+from tests.watch import lanes_idle
 
 PRICED = {
     "providers": {
@@ -62,12 +64,12 @@ async def test_each_call_has_a_row(tmp_path: Path) -> None:
 async def test_a_reached_budget_is_told_and_no_call_is_made(tmp_path: Path) -> None:
     async with running(tmp_path, config=budget(session={"tokens": 10})) as hark:
         reply = await hark.say("first")
-        assert reply.outcome is Outcome.LIMIT
+        assert reply.outcome is Outcome.PARKED
         assert not hark.model.requests
         (text,) = reply.texts
         assert text.startswith("The budget of this conversation is reached: 0 of 10 tokens a day are used")
-        assert "Wed 2026-07-15 00:00 UTC" in text
-        assert reply.end.error_kind == "budget"
+        assert "goes on by itself" not in text, "no day is enough for it"
+        assert [button.label for button in hark.channel.sent[-1].buttons] == ["As much again"]
 
 
 async def most(home: Path, max_output: int = 1000) -> int:
@@ -83,24 +85,30 @@ async def test_a_turn_that_reaches_its_budget_keeps_what_it_has_done(tmp_path: P
     async with running(tmp_path, config=budget(turn={"tokens": need + 30})) as hark:
         hark.model.add(Call("write", {"path": "a.txt", "content": "kept " * 100}))
         reply = await hark.say("x")
-        assert reply.outcome is Outcome.LIMIT
+        assert reply.outcome is Outcome.PARKED
         assert "The budget of a turn is reached" in reply.texts[-1]
         assert (hark.service.parts.workspace / "a.txt").exists()
+        assert [button.label for button in hark.channel.sent[-1].buttons] == ["As much again"]
+        hark.model.add("It stands in a.txt.")
+        assert (await command(hark, "/budget more")).startswith("As much again is allowed.")
+        assert "It stands in a.txt." in (await hark.until_texts(3))[-1]
+        await lanes_idle()
+        assert hark.stored.turns("state", "outcome") == [("done", "completed")]
+        assert len(hark.model.requests) == 2, "no call was made again"
 
 
 async def test_the_day_of_this_machine_begins_at_midnight_also_over_a_restart(tmp_path: Path) -> None:
     need = await most(tmp_path / "before")
-    config = budget(bot={"tokens": need + 10})
+    config = budget(bot={"tokens": need + 300})
     async with running(tmp_path, config=config) as hark:
         hark.model.add("one")
         assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        hark.stored.spoil("UPDATE usage SET input=500")
         time = hark.time
     async with running(tmp_path, config=config, time=time) as hark:
-        assert (await hark.say("x")).outcome is Outcome.LIMIT
-        time.advance(24 * 3600)
-        await command(hark, "/new")
-        hark.model.add("two")
-        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        reply = await hark.say("x")
+        assert reply.outcome is Outcome.PARKED
+        assert "At Wed 2026-07-15 00:00 UTC it goes on by itself." in reply.texts[-1]
 
 
 async def test_money_is_counted_by_price(tmp_path: Path) -> None:
@@ -116,7 +124,7 @@ async def test_a_person_has_the_same_budget_in_all_conversations(tmp_path: Path)
         await hark.say("x")
         hark.model.add("two")
         assert (await hark.say("x", sender="2")).outcome is Outcome.COMPLETED
-        assert (await hark.say("x")).outcome is Outcome.LIMIT
+        assert (await hark.say("x")).outcome is Outcome.PARKED
 
 
 async def test_a_call_waits_for_those_that_have_reserved_what_they_will_not_take(tmp_path: Path) -> None:
@@ -289,9 +297,23 @@ async def test_an_owner_is_told_of_what_others_have_reached(tmp_path: Path) -> N
         await hark.write("/status")
         await hark.until_texts(1)
         (text,) = (await hark.say("x", sender="2")).texts
-        assert (await hark.until_texts(2))[1] == f"On telegram (chat 2) a turn was ended. {text}"
-        assert (await hark.say("x", sender="2")).outcome is Outcome.LIMIT
-        assert len(hark.channel.texts()) == 2
+        assert text.endswith("I go on when an owner allows more. /stop ends it.")
+        assert "/budget" not in text
+        told = (await hark.until_texts(2))[1]
+        assert told.startswith("On telegram (chat 2): The budget of a person is reached: 0 of 1 tokens a day are used")
+        assert "`/budget more` allows as much again" in told
+        await hark.write("and y", sender="2")
+        await hark.delivered()
+        assert (len(hark.channel.texts()), len(hark.channel.texts("2"))) == (2, 1), "each is told once"
+
+
+async def test_an_owner_is_told_of_beats_that_have_reached_their_budget(tmp_path: Path) -> None:
+    async with running(tmp_path, config={**BEATS, **budget(job={"tokens": 1})}) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        await tick(hark)
+        (told,) = (await hark.until_texts(2))[1:]
+        assert told.startswith("On telegram (chat 1): The budget of a job is reached")
 
 
 async def test_a_job_that_reaches_its_budget_has_failed_and_is_tried_again(tmp_path: Path) -> None:
