@@ -126,6 +126,8 @@ class MessageEnd(_PersistedEvent):
     stop_reason: str
     usage: Usage
     cut: bool = False
+    # The model that answered, "provider/model"; empty in events of earlier versions and after a crash.
+    model: str = ""
     type: Literal["message_end"] = "message_end"
 
     def _ordinal(self) -> str:

@@ -141,8 +141,11 @@ class Journal(Protocol):
         """Remember for the session which model answers; people are told when it becomes another than the wanted one,
         and when that is back."""
 
-    async def thinks_less(self, model: str, level: ThinkingLevel) -> None:
-        """Remember for the session the level of thinking that a model has not refused; people are told once."""
+    async def thinks_less(self, model: str, level: ThinkingLevel, *, refused: bool) -> None:
+        """Remember for the session the level of thinking that a model has not refused; people are told once.
+
+        refused: otherwise it is known to have no higher one, and what is remembered is that people know it.
+        """
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Persist the process of a call before the process may do anything."""

@@ -120,7 +120,7 @@ class Loop:
             allow_calls=allow_calls,
             for_owners=spec.for_owners,
         )
-        await self._journal.reserve(model.name, Usage(input=self.engine.tokens, output=request.max_output))
+        await self._journal.reserve(model.name, Usage(self.engine.tokens, model.output_limit(request.thinking)))
         after = self._context.cut_text()
         self._journal.begin(step, after)
         answered = self._noted(request, model)
@@ -130,13 +130,8 @@ class Loop:
         answered(answer.usage)
         self.usage += answer.usage
         message = replace(self._checked(answer, allow_calls, after), model=model.name)
-        note = None
-        if answer.stop_reason == "max_output":
-            outcome = Outcome.LIMIT
-            if allow_calls and self._context.marked(spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS:
-                note = _note(CUT_NOTE if message.parts else UNSAID_NOTE, Mark.LIMIT)
-        elif allow_calls and not message.tool_calls and self._claims(message.text):
-            note = _note(CLAIM_NOTE, Mark.CLAIM)
+        outcome = Outcome.LIMIT if answer.stop_reason == "max_output" else outcome
+        note = self._note_behind(answer, message) if allow_calls else None
         ended = MessageEnd(
             run=spec.ref,
             at=spec.now(),
@@ -146,6 +141,7 @@ class Loop:
             stop_reason=answer.stop_reason,
             usage=answer.usage,
             cut=note is not None and note.mark is Mark.LIMIT,
+            model=model.name,
         )
         kept = await self._journal.step(
             Step(
@@ -244,6 +240,15 @@ class Loop:
             await self._journal.update(
                 MessageUpdate(run=ref, at=now, step=step, part=kind, delta=delta, call_id=of, offset=offset)
             )
+
+    def _note_behind(self, answer: Answer, message: Message) -> Message | None:
+        """Return the note with which the model goes on behind an answer; None: it needs none."""
+        if answer.stop_reason == "max_output":
+            if self._context.marked(self._spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS:
+                return _note(CUT_NOTE if message.parts else UNSAID_NOTE, Mark.LIMIT)
+        elif not message.tool_calls and self._claims(message.text):
+            return _note(CLAIM_NOTE, Mark.CLAIM)
+        return None
 
     def _checked(self, answer: Answer, allow_calls: bool, after: str) -> Message:
         """Return the answer as it is persisted, with the same words that were streamed (see `bridge`).

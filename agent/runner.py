@@ -115,6 +115,10 @@ class Runner:
                 return ended
         while True:
             try:
+                if not self._spec.background and self._route.lacks():
+                    model, level = self._route.model.name, self._route.thinking
+                    log.info("a model lacks the level of thinking", model=model, level=level)
+                    await self._journal.thinks_less(model, level, refused=False)
                 return await self._loop.run()
             except BudgetReached as error:
                 if (parked := await self._journal.park_for_budget(error)) is not None:
@@ -200,7 +204,7 @@ class Runner:
                 return self._loop.engine.shorten()
             case Action.LESS_THINKING:
                 if lower := self._route.think_less():
-                    await self._journal.thinks_less(self._route.model.name, self._route.thinking)
+                    await self._journal.thinks_less(self._route.model.name, self._route.thinking, refused=True)
                 return lower
             case Action.NEXT_KEY:
                 return self._route.next_key()

@@ -26,6 +26,7 @@ from bot.approvals.requests import Requests
 from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
+from bot.config.model import Config
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.status import Health
 from bot.inbound.commands import CommandRunner
@@ -45,8 +46,9 @@ from channels.outgoing import Planned
 from channels.sources import of_turn, sentence
 from heartbeat.scheduler import Scheduler
 
-if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
+if TYPE_CHECKING:  # they import the HTTP server and the SDK of traces, which not every service has
     from bot.gateway.server import Gateway
+    from bot.gateway.traces import Traces
 
 log = structlog.get_logger()
 
@@ -81,7 +83,7 @@ class Parts:
     look_up_prices: Callable[[], None]
     outages: OutageWatch
     clock: Clock
-    drain_seconds: float
+    config: Config
     bus: EventBus
     api: AgentApi
     dispatcher: Dispatcher
@@ -111,6 +113,7 @@ class Service:
         self._on_wait = on_wait
         # The HTTP interface, where there is one.
         self.gateway = gateway
+        self._traces: Traces | None = None
         self._background: list[asyncio.Task[None]] = []
         self._scheduler = Scheduler(parts.dispatcher.tick)
 
@@ -140,6 +143,11 @@ class Service:
         for channel in parts.channels:
             await channel.start(parts.pipeline)
         self.parts.health.serving = True
+        if (otlp := parts.config.telemetry.otlp) is not None:
+            from bot.gateway.traces import Traces
+
+            self._traces = Traces(otlp, parts.bus, parts.store.reads)
+            self._traces.start()
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
@@ -162,11 +170,13 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._scheduler.close()
-        await parts.lanes.drain(parts.drain_seconds)
+        await parts.lanes.drain(parts.config.agent.drain_seconds)
         await parts.background.close(BACKGROUND_GRACE)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
         parts.bus.close()
+        if self._traces is not None:
+            await self._traces.close()
         if self.gateway is not None:
             await self.gateway.close()
         for channel in parts.channels:

@@ -149,7 +149,7 @@ def _assemble(
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
-    messaging, jobs = _messaging(config, clock, outbox, conversations, rooms), Jobs(dispatcher)
+    messaging, jobs = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach), Jobs(dispatcher)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
     outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
@@ -179,7 +179,7 @@ def _assemble(
         look_up_prices=partial(budgets.prices.look_up, known.offered()),
         outages=outages,
         clock=clock,
-        drain_seconds=config.agent.drain_seconds,
+        config=config,
         bus=bus,
         api=AgentApi(store, pipeline, lanes, bus, clock, requests.hurry, fleet.knows),
         dispatcher=dispatcher,
@@ -216,10 +216,6 @@ def _around(
         worker=clock.new_id(),
         is_owner=rooms.people.is_owner,
     )
-
-
-def _messaging(config: Config, clock: Clock, outbox: Outbox, conversations: Conversations, rooms: Rooms) -> Messaging:
-    return Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
 
 
 def _run_commands(

@@ -122,7 +122,7 @@ GIVEN_UP = "No model has answered for so long that I have given up on your messa
 def outage(kind: ErrorKind, seconds: float, cause: str, *, to_owner: bool) -> str:
     """What people are told when no model answers; in so many seconds they may expect one. cause: words for owners."""
     why, _, _ = (_MODEL_ERRORS[kind] if to_owner or kind in _FOR_EVERYBODY else OUT_OF_ORDER).partition(".")
-    span = f"{round(seconds / 60)} minutes" if seconds > 75 else "a minute"
+    span = f"{round(seconds / 60 + 0.25)} minutes" if seconds > 75 else "a minute"
     said = f"{why}. I have kept your message and answer by myself, most likely in about {span}; /stop drops it."
     return f"{said}\n\n{cause}" if cause else said
 
@@ -137,9 +137,9 @@ def answers_again(wanted: str) -> str:
     return f"(`{wanted}` answers again.)"
 
 
-def thinks_less(model: str, level: str) -> str:
-    """What people are told once when a model has refused a level of thinking."""
-    return f"(`{model}` refused the level of thinking; it answers with {level}.)"
+def thinks_less(model: str, level: str, *, refused: bool) -> str:
+    """What people are told once when a model has refused a level of thinking, or is known to lack it."""
+    return f"(`{model}` {'refused' if refused else 'lacks'} the level of thinking; it answers with {level}.)"
 
 
 def tool_failed(tool: str, cause: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.database import FILE, Database
@@ -121,6 +122,12 @@ class PlainModel:
     max_output = 1000
     thinks = False
     key = ""
+
+    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
+        return wanted if self.thinks else "auto"
+
+    def output_limit(self, level: ThinkingLevel) -> int:
+        return self.max_output
 
     async def preload(self) -> None:
         pass

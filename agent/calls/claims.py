@@ -17,6 +17,7 @@ class Deed(StrEnum):
     FILE = "file"  # something was stored, changed or deleted
     MESSAGE = "message"  # something was sent
     PLAN = "plan"  # something was planned for later
+    RUN = "run"  # a program was run
 
 
 # Which deeds the tools with these names can have done; None: nothing, they only look.
@@ -38,7 +39,16 @@ _THING = (
     r"|файл|папк|заметк|календар|список|文件|日历|笔记|备忘)"
 )
 _ADVERB = r"(?:(?:also|just|now|successfully|already|then|have|has|it|them|both|finally|since)\s+){0,3}"
-_I = rf"(?:\b(?:i|we)(?:['’]ve|\s+have)?\s+{_ADVERB}|(?:^|\b(?:and|then|done[:,—–-]*)\s+){_ADVERB})"
+# "Saved searches are in the menu" is about searches.
+_NOUN = r"\w+\s+(?:\w+\s+){1,3}(?:is|are|go|goes|apply|show|live|can)\b"
+_I = rf"(?:\b(?:i|we)(?:['’]?ve|\s+have)?\s+{_ADVERB}|(?:^(?!{_NOUN})|\b(?:and|then|done[:,—–-]*)\s+){_ADVERB})"
+_ICH = r"\bich\s+hab(?:e|['’]?s)?\b"
+# How a sentence that only reports begins, and how it ends: "Message sent!", "Done: file saved as a.md."
+_BARE = r"^(?:(?:done|erledigt|all set|all done|ok(?:ay)?|sure|great)[\s,:.!—–-]+)?(?:the|your|all|die|der|deine?)?\s*"
+_SO = (
+    r"\s*(?:[.!]?$|(?:to|for|as|in|under|at|unter|an|für|als)\s+(?!.*\b(?:is|are|was|were|will|ist|sind)\b)"
+    r"\S+(?:\s\S+){0,2}$)"
+)
 # A bare "was stored" tells of the world as often as of an act of the model.
 _BEEN = (
     r"(?:\b(?:has|have|['’]s)\s+(?:now\s+|just\s+|successfully\s+|already\s+|all\s+)?been\s+(?:successfully\s+)?"
@@ -54,8 +64,8 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             rf"|removed|recorded|noted|erased|fixed|cleaned up|put)\b.{{0,80}}?{_THING}",
             rf"{_BEEN}(?:saved|stored|deleted|backed up|erased|overwritten)\b",
             rf"{_THING}.{{0,50}}?{_BEEN}(?:written|created|updated|changed|edited|added|renamed|moved|removed)\b",
-            r"\bich\s+habe\b.{0,90}\b(?:gespeichert|abgespeichert|gelöscht|abgelegt|gesichert|notiert|überschrieben)\b",
-            rf"\bich\s+habe\b.{{0,60}}{_THING}.{{0,60}}\b(?:geschrieben|erstellt|angelegt|geändert|aktualisiert"
+            rf"{_ICH}.{{0,90}}\b(?:gespeichert|abgespeichert|gelöscht|abgelegt|gesichert|notiert|überschrieben)\b",
+            rf"{_ICH}.{{0,60}}{_THING}.{{0,60}}\b(?:geschrieben|erstellt|angelegt|geändert|aktualisiert"
             r"|eingetragen|hinzugefügt|umbenannt|verschoben|entfernt|ergänzt)\b",
             r"\b(?:wurden?|ist|sind)\b.{0,60}\b(?:gespeichert|gelöscht|abgelegt)\b",
             r"\bhabe\s+ich\b.{0,60}\b(?:gespeichert|gelöscht|abgelegt|notiert)\b",
@@ -72,6 +82,10 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             rf"(?:^|[\s,])я\s+(?:создал|записал|изменил|обновил|добавил|переименовал|переместил)а?.{{0,60}}?{_THING}",
             r"\b(?:сохранён|сохранен|сохранена|удалён|удален|удалена|удалены|сохранены)\b",
             r"(?:我?已经?|我)[^，。]{0,14}(?:保存|存储|删除|存到|写入)|(?:保存|删除|存)(?:好|完)?了",
+            rf"{_BARE}(?:files?|notes?|changes?|report|datei|notiz|änderungen)\s+(?:saved|deleted|updated|created|written"
+            rf"|removed|renamed|moved|gespeichert|gelöscht|erstellt|geändert){_SO}",
+            rf"{_BARE}(?:saved|deleted|gespeichert|gelöscht|guardado|borrado|enregistré|supprimé)[.!]?$",
+            r"\((?:saved|noted|written)\s+(?:to|in|into)\s+(?:my\s+)?(?:memory|notes|file)",
         )
     ),
     Deed.MESSAGE: tuple(
@@ -80,7 +94,7 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             rf"{_I}(?:sent|e-?mailed|posted|forwarded|messaged|notified|texted|pinged|published)\b",
             rf"{_I}(?:let|told|informed)\b.{{1,40}}?\b(?:know\b|team|channel|everyone|#\w+)",
             rf"{_BEEN}(?:sent|posted|emailed|forwarded|notified|published|delivered to)\b",
-            r"\bich\s+habe\b.{0,90}\b(?:gesendet|geschickt|verschickt|gepostet|weitergeleitet|benachrichtigt"
+            rf"{_ICH}.{{0,90}}\b(?:gesendet|geschickt|verschickt|gepostet|weitergeleitet|benachrichtigt"
             r"|abgeschickt)\b",
             r"\bhabe\s+ich\b.{0,60}\b(?:gesendet|geschickt|gepostet|weitergeleitet)\b",
             r"\b(?:wurden?|ist|sind)\b.{0,60}\b(?:gesendet|verschickt|abgeschickt|weitergeleitet)\b",
@@ -94,6 +108,9 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             r"(?:^|[\s,])я\s+(?:уже\s+|его\s+|её\s+|им\s+|ему\s+)*(?:отправил|послал|переслал|опубликовал|уведомил)",
             r"\b(?:отправлено|отправлен|отправлена|опубликовано)\b",
             r"(?:我?已经?|我)[^，。]{0,14}(?:发送|发给|发到|通知|转发|发布)|(?:发送|通知|转发)(?:好|完)?了",
+            rf"{_BARE}(?:messages?|e-?mails?|mails?|posts?|invite|invitations?|reply|nachricht|einladung)\s+(?:sent|posted"
+            rf"|delivered|forwarded|gesendet|verschickt|abgeschickt){_SO}",
+            rf"{_BARE}(?:sent|posted|gesendet|verschickt|enviado|envoyé|inviato)[.!]?$",
         )
     ),
     Deed.PLAN: tuple(
@@ -104,8 +121,8 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             r"|schedule|alert)\b",
             rf"\b(?:reminder|alarm|timer|job|meeting)\b.{{0,50}}?{_BEEN}(?:set|scheduled|created|planned|cancell?ed)\b",
             rf"{_BEEN}scheduled\b",
-            r"\bich\s+habe\b.{0,90}\b(?:eingeplant|geplant|terminiert|eingestellt|gestellt)\b",
-            r"\bich\s+habe\b.{0,60}\b(?:erinnerung|termin|wecker|timer)\b.{0,60}\b(?:erstellt|angelegt"
+            rf"{_ICH}.{{0,90}}\b(?:eingeplant|geplant|terminiert|eingestellt|gestellt)\b",
+            rf"{_ICH}.{{0,60}}\b(?:erinnerung|termin|wecker|timer)\b.{{0,60}}\b(?:erstellt|angelegt"
             r"|eingerichtet|gesetzt)\b",
             r"\b(?:erinnerung|termin|wecker)\b.{0,40}\b(?:wurde|ist)\b.{0,40}\b(?:eingerichtet|gestellt|gesetzt"
             r"|angelegt)\b",
@@ -119,6 +136,16 @@ _PATTERNS: dict[Deed, tuple[re.Pattern[str], ...]] = {
             r"(?:^|[\s,])я\s+(?:уже\s+)?(?:поставил|установил|создал|добавил)а?.{0,30}(?:напоминани|будильник|таймер)",
             r"(?:напоминание|будильник)\s+(?:установлен|поставлен|создан)",
             r"(?:我?已经?|我)[^，。]{0,20}(?:设置|设定|安排|创建|设好)[^，。]{0,12}(?:提醒|闹钟|任务|日程)?",
+            rf"{_BARE}(?:reminders?|alarm|timer|meeting|erinnerung|termin|wecker)\s+(?:set|scheduled|created|cancell?ed"
+            rf"|gesetzt|gestellt|eingerichtet|angelegt){_SO}",
+        )
+    ),
+    Deed.RUN: tuple(
+        re.compile(pattern, _FLAGS)
+        for pattern in (
+            rf"\b(?:i|we)(?:['’]?ve|\s+have)?\s+{_ADVERB}(?:executed\b|restarted\b|ran\s+(?:\w+\s+){{0,3}}(?:tests?"
+            r"|scripts?|commands?|builds?|migrations?|suite|backups?)\b|rebooted\b|installed\b|deployed\b|pushed\s+(?:the|your|it|to)\b|committed\s+(?:the|your|it)\b)",
+            rf"{_ICH}.{{0,60}}\b(?:ausgeführt|neu gestartet|neugestartet|installiert)\b",
         )
     ),
 }
@@ -167,7 +194,8 @@ _STEM_WORDS = (
     " benachr abgeschick terminiert eingest gestellt eingericht gesetzt enregistr sauvegard supprim effac créé"
     " écrit ajout jour déplac envoy transmis publi prévenu programm planif mis réglé guard elimin borr almacen"
     " cread escrit actualiz añad movid envi mand avis programé programad agend puesto configur salvat archiv"
-    " scritto aggiorn aggiunt spostat rinomin inviat spedit inoltr avvis pianific messo"
+    " scritto aggiorn aggiunt spostat rinomin inviat spedit inoltr avvis pianific messo execut restart reboot"
+    " ran install deploy push commit ausgef neu"
 )
 _STEMS = tuple(_STEM_WORDS.split())
 # Characters of a sentence, and at each end of an answer, that are looked at: more would take long.

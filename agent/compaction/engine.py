@@ -224,7 +224,7 @@ class ContextEngine:
 
     async def _ask(self, model: ModelClient, request: ModelRequest) -> Answer:
         sent = self._fixed + sum(map(estimate, request.messages))
-        await self._keeper.reserve(model.name, Usage(input=sent, output=request.max_output))
+        await self._keeper.reserve(model.name, Usage(input=sent, output=model.output_limit(request.thinking)))
         async with aclosing(model.stream(request)) as parts:
             async for part in parts:
                 if isinstance(part, Answer):
@@ -253,7 +253,8 @@ class ContextEngine:
 
     def _limit(self, model: ModelClient) -> int:
         """Return how many tokens a request to a model may have."""
-        reserve = max(min(self._rules.reserve, model.context_window // 2), model.max_output)
+        output = model.output_limit(self._spec.route.thinking)
+        reserve = max(min(self._rules.reserve, model.context_window // 2), output)
         limit = max(model.context_window - reserve, model.context_window // 4)
         return min(limit, int(self._too_large * _SMALLER)) if self._too_large else limit
 

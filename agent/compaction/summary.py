@@ -2,13 +2,13 @@
 
 A summary is a message of several parts in a fixed order: the model's words; what people wrote, word for word; the
 identifiers that the model's words lack; what goes on besides, as the service knows it. The next summary stands for this
-one as well, and takes over the second and third part.
+one as well, and takes over the second and third part, and the identifiers of the first. No part holds credentials.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
-from agent.compaction.identifiers import lost
+from agent.compaction.identifiers import lost, without_credentials
 from agent.message import Entry, Message, Text, ToolCall, ToolResult, estimate_text
 
 # What the model is told when it is to sum up; `{focus}` is empty or a sentence.
@@ -47,6 +47,11 @@ _RULE = re.compile(
 )
 # The most characters of one quotation, and of the newest; the most tokens of all.
 _QUOTED, _NEWEST, _QUOTES = 600, 4000, 3000
+# Where a sentence ends; and what stands before people's words in a quotation: when it was said, in groups by whom.
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_BEFORE = re.compile(r"- (?:\[[^\]]*\] (?:[^:]*\(id [^)]*\)[^:]*: )?)?")
+# How many times as much as people's words the model's words may take.
+_MODEL_WORDS = 5
 
 
 def request(focus: str, words: int) -> Message:
@@ -60,12 +65,15 @@ def compose(text: str, covered: Sequence[Entry], before: Message | None, state: 
 
     text: the model's words, without secrets. covered: the lines, oldest first. before: the summary that stood for what
     was before them. state: what goes on besides, or empty. most: about how many tokens people's words may
-    take, and identifiers.
+    take, and identifiers; the model's words may take several times that.
     """
     quotes = _quotes([*_lines(before, 1), *_said(covered)], min(most, _QUOTES))
-    names = lost([*_lines(before, 2), *_texts(covered)], "\n".join((text, *quotes, state)), min(most, _QUOTES))
+    text = _cut(without_credentials(text.strip()), most * _MODEL_WORDS)
+    earlier = [line for part in (2, 0, 1) for line in _lines(before, part)]
+    texts = map(without_credentials, [*earlier, *_texts(covered)])
+    names = lost(texts, "\n".join((text, *quotes, state)), min(most, _QUOTES))
     parts = (
-        f"{_HEAD}{text.strip()}",
+        f"{_HEAD}{text}",
         _SAID + "\n".join(quotes) if quotes else "",
         _NAMES + "\n".join(names) if names else "",
         _STATE + state if state else "",
@@ -78,7 +86,16 @@ def shortened(covered: Sequence[Entry], before: Message | None) -> str:
     words = before.parts[0] if before else None
     kept = words.text.removeprefix(_HEAD).strip() if isinstance(words, Text) else ""
     said = "No summary could be made of the part after it." if kept else "No summary could be made of it."
-    return "\n\n".join(filter(None, (kept, f"({said} Ask people about what you need from it.)" if covered else "")))
+    said = f"({said} Ask people about what you need from it.)" if covered else ""
+    return kept if kept.endswith(said) else f"{kept}\n\n{said}".strip()
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the beginning of a text that has too many tokens, and says so."""
+    tokens = estimate_text(text)
+    return (
+        text if tokens <= most else f"{text[: len(text) * most // tokens]}…\n(The summary was too long; here it ends.)"
+    )
 
 
 def _lines(summary: Message | None, part: int) -> list[str]:
@@ -90,21 +107,33 @@ def _lines(summary: Message | None, part: int) -> list[str]:
 def _said(covered: Iterable[Entry]) -> list[str]:
     """Return what people wrote, each message as one line."""
     words = (" ".join(one.message.text.split()) for one in covered if one.kind == "user" and one.message.mark is None)
-    lines = [f"- {text}" for text in words if text]
-    return [line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…" for line in lines[:-1]] + [
-        line[:_NEWEST] for line in lines[-1:]
-    ]
+    lines = [f"- {without_credentials(text)}" for text in words if text]
+    short = [line if len(line) <= _QUOTED else f"{_ruled(line)[:_QUOTED]}…" for line in lines[:-1]]
+    return short + [line[:_NEWEST] for line in lines[-1:]]
+
+
+def _ruled(line: str) -> str:
+    """Return the sentences of a line that sound like rules; all of it where none does."""
+    start = _BEFORE.match(line)
+    sentences = _SENTENCE.split(line[start.end() :] if start else line)
+    rules = [sentence for sentence in sentences if _RULE.search(sentence)]
+    return f"{start[0] if start else ''}{' … '.join(rules)}" if rules else line
 
 
 def _quotes(lines: Sequence[str], most: int) -> list[str]:
-    """Return the lines that fit into so many tokens: the last, then those with rules, the newest before older ones."""
+    """Return the lines that fit into so many tokens: the last, then those with rules, the newest before older ones.
+
+    Where not all fit, only the rules are left of those that have some. The last leaves half of the room to them.
+    """
     last = len(lines) - 1
+    if sum(map(estimate_text, lines)) > most:
+        lines = [*map(_ruled, lines[:last]), *lines[last:]]
     by_worth = sorted(range(len(lines)), key=lambda at: (at != last, _RULE.search(lines[at]) is None, -at))
     chosen: set[int] = set()
     for index in by_worth:
         tokens = estimate_text(lines[index])
         if tokens <= most or index == last:
-            most -= tokens
+            most -= min(tokens, most // 2) if index == last else tokens
             chosen.add(index)
     return [line for index, line in enumerate(lines) if index in chosen]
 

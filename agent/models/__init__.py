@@ -16,7 +16,9 @@ def build(spec: ModelSpec) -> ModelClient:
         from agent.models.cli.client import CliClient
 
         return CliClient(spec)
-    from agent.models import anthropic, openai_chat, openai_responses
+    from agent.models import anthropic, compat, ollama, openai_chat, openai_responses
 
+    if compat.is_ollama(spec):
+        return ollama.Client(spec)
     made = {"anthropic": anthropic.Client, "openai-chat": openai_chat.Client}
     return made.get(spec.api, openai_responses.Client)(spec)

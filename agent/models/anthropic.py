@@ -21,6 +21,7 @@ from agent.models.base import (
     StreamPart,
     TextDelta,
     ThinkingDelta,
+    ThinkingLevel,
 )
 from agent.models.protocol import (
     EFFORTS,
@@ -42,8 +43,10 @@ _BASE_URL = "https://api.anthropic.com"
 
 _CACHE: dict[str, object] = {"type": "ephemeral"}
 # Tokens of thinking on models that take a budget; x-high is the most that a model takes.
-_BUDGETS = {"low": 1024, "medium": 8192, "high": 32768, "x-high": 1 << 20}
+_BUDGETS: dict[ThinkingLevel, int] = {"low": 1024, "medium": 8192, "high": 32768, "x-high": 1 << 20}
 _LEAST_BUDGET = 1024
+# The highest effort of all models that decide themselves is max; the first of them do not know xhigh.
+_EFFORTS = {**EFFORTS, "x-high": "max"}
 # The most output of models that take a budget, by patterns; of the others it is _MOST_OUTPUT.
 _LESS_OUTPUT = ((re.compile(r"claude-opus-4-([01]\b|2025)"), 32_000),)
 _MOST_OUTPUT = 64_000
@@ -60,6 +63,23 @@ class Client(SdkClient):
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         return self._post("/v1/messages", body_of(request, self._spec), EventReader(self.name))
+
+    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
+        """See ModelClient. A level is one that the model has where more fits than the level below takes."""
+        level = super().level_for(wanted)
+        if level not in _BUDGETS or not _BUDGET_MODELS.search(self._spec.model):
+            return level
+        _, room = _budgeted(self._spec, self.max_output, "x-high")
+        levels = [*_BUDGETS][: [*_BUDGETS].index(level) + 1]
+        while level != "x-high" and len(levels) > 1 and room <= _BUDGETS[levels[-2]]:
+            levels.pop()
+        return levels[-1] if room >= _LEAST_BUDGET else "auto"
+
+    def output_limit(self, level: ThinkingLevel) -> int:
+        """See ModelClient."""
+        if (level := self.level_for(level)) not in _BUDGETS or not _BUDGET_MODELS.search(self._spec.model):
+            return self.max_output
+        return sum(_budgeted(self._spec, self.max_output, level))
 
     def _make_sdk(self, **options: Any) -> Sdk:
         """Make the SDK's client, which sends the key in the documented header too, for compatible servers."""
@@ -98,13 +118,21 @@ def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> 
     if level in ("auto", "off"):
         return {}
     if not _BUDGET_MODELS.search(spec.model):
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": EFFORTS[level]}}
-    most = next((limit for pattern, limit in _LESS_OUTPUT if pattern.search(spec.model)), _MOST_OUTPUT)
-    words = min(request.max_output, most // 2)
-    budget = min(_BUDGETS[level], min(most, spec.context_window // 2) - words)
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS[level]}}
+    words, budget = _budgeted(spec, request.max_output, level)
     if budget < _LEAST_BUDGET or not _loop_began_with_thinking(messages):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": budget + words}
+
+
+def _budgeted(spec: ModelSpec, max_output: int, level: ThinkingLevel) -> tuple[int, int]:
+    """Return the tokens of words and of thinking for a level, of a model that takes a budget, which may be too small.
+
+    max_output: what is wanted for words.
+    """
+    most = next((limit for pattern, limit in _LESS_OUTPUT if pattern.search(spec.model)), _MOST_OUTPUT)
+    words = min(max_output, most // 2)
+    return words, min(_BUDGETS[level], min(most, spec.context_window // 2) - words)
 
 
 def _loop_began_with_thinking(messages: list[Block]) -> bool:

@@ -143,6 +143,17 @@ class ModelClient:
         self.max_output = spec.max_output
         self.thinks = spec.thinks
 
+    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
+        """Return the level with which the model answers where one is wanted: that, or the nearest lower one it has.
+
+        auto where it takes none, so that none is sent.
+        """
+        return wanted if self.thinks else "auto"
+
+    def output_limit(self, level: ThinkingLevel) -> int:
+        """Return the most tokens of an answer where a level of thinking is wanted, thinking included."""
+        return self.max_output
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Call the model once. Raises ModelError; closing the iterator closes the connection."""
         raise NotImplementedError

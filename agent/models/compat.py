@@ -23,6 +23,10 @@ class Compat:
     limit: str = "max_tokens"
     # The values of `reasoning_effort`; a level that is not in it sends none.
     efforts: Mapping[ThinkingLevel, str] = field(default_factory=lambda: EFFORTS)
+    # Whether it is Ollama, which cuts requests unless it is told the size of the context beforehand.
+    ollama: bool = False
+    # Whether the reasoning before a call has to come back with it, and whether `thinking` turns reasoning off.
+    reasoning: bool = False
 
 
 TABLE = (
@@ -34,11 +38,17 @@ TABLE = (
     Compat(url=r"//openrouter\.ai", efforts={**EFFORTS, "off": "none"}),
     # https://console.groq.com/docs/reasoning
     Compat(url=r"api\.groq\.com", limit="max_completion_tokens", efforts={**EFFORTS, "x-high": "high"}),
+    # https://api-docs.deepseek.com/guides/thinking_mode
+    Compat(url=r"api\.deepseek\.com", efforts={**EFFORTS, "medium": "high", "x-high": "max"}, reasoning=True),
+    # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
+    Compat(url=r"api\.moonshot\.", reasoning=True),
     # https://docs.ollama.com/api/openai-compatibility
-    Compat(url=r":11434\b", efforts={**EFFORTS, "x-high": "high", "off": "none"}),
+    Compat(url=r":11434\b", efforts={**EFFORTS, "x-high": "high", "off": "none"}, ollama=True),
     Compat(url=r""),
 )
 
+# In the names of the variants of models that are made on a server of Ollama, before the size of the context.
+VARIANT = "-hark"
 # Models that refuse max_tokens on every server.
 _NEW_LIMIT = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 # Models of OpenAI of which the effort none turns thinking off; those before them refuse it.
@@ -55,6 +65,16 @@ def effort(spec: ModelSpec, url: str, level: ThinkingLevel) -> str:
     if level == "off" and _TURNED_OFF.search(spec.model):
         return "none"
     return _of(url).efforts.get(level, "")
+
+
+def is_ollama(spec: ModelSpec) -> bool:
+    """Whether a model is one of Ollama, by the name of its provider or its address, behind chat completions."""
+    return spec.api == "openai-chat" and (spec.provider == "ollama" or _of(spec.base_url).ollama)
+
+
+def wants_reasoning(spec: ModelSpec) -> bool:
+    """Whether a server refuses a call without the reasoning before it, and takes `thinking` to turn that off."""
+    return _of(spec.base_url or "").reasoning
 
 
 @lru_cache(maxsize=64)

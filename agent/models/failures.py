@@ -16,10 +16,13 @@ from agent.errors import ErrorKind, ModelError
 
 _DETAIL = 400
 
-_BILLING_CODES = {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"}
+_BILLING_CODES = {
+    *("insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"),
+    "exceeded_current_quota_error",
+}
 _BILLING = re.compile(
     r"credit balance is too low|insufficient (credits?|balance|funds)|payment required|billing hard limit"
-    r"|purchase credits"
+    r"|purchase credits|specified (workspace )?api usage limits|used all (of its |your )?available credits"
 )
 _REGION_CODES = {"unsupported_country_region_territory"}
 _REGION = re.compile(
@@ -39,14 +42,19 @@ _OVERFLOW_CODES = {"context_length_exceeded", "request_too_large", "model_contex
 _OVERFLOW = re.compile(
     r"prompt is too long|input is too long|input length and .{0,20}max_tokens. exceed|context (length|window|size)"
     r"|maximum context|context[_ ]limit|exceeds? the (model'?s )?(maximum|available) (context|number of tokens)"
-    r"|input token count .{0,40}exceeds|too many (input )?tokens|maximum (prompt|input) length|prompt too long"
-    r"|token limit exceeded|exceeded model token limit|reduce the length of the (messages|prompt|input)"
+    r"|(input|prompt) token count .{0,40}(exceeds|only supports)|too many (input )?tokens|maximum (prompt|input) length"
+    r"|prompt too long|token limit exceeded|exceeded model token limit|reduce the length of the (messages|prompt|input)"
     r"|(request|prompt) \(\d+ tokens\) exceeds|larger than the model'?s? context|request (entity )?too large"
+    r"|longer than the maximum model length|`inputs`.{0,40} (tokens.{0,40} must be <=|must have less than)"
+    r"|prompt exceeds max length|range of input length|'(messages|input)\[.{0,60}string too long"
 )
+# A request that is larger than what a minute allows never fits, however long one waits.
+_NEVER_FITS = re.compile(r"request too large .{0,200}tokens per min|(input or output )?tokens must be reduced")
 _FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 _FILTER = re.compile(r"content (filter|management|moderation)|content[_ ]policy|flagged by .{0,30}moderation")
 _THINKING = re.compile(r"thinking|reasoning[._ ]?effort|output_config\.effort|budget_tokens")
-_RATE_CODES = {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
+_RATE = "rate_limit_error rate_limit_exceeded resource_exhausted too_many_requests throttlingexception"
+_RATE_CODES = frozenset(_RATE.split())
 _OVERLOADED_CODES = {"overloaded_error", "overloaded", "server_is_overloaded", "engine_overloaded", "unavailable"}
 _OVERLOADED = re.compile(r"overloaded|at capacity|high demand|temporarily unavailable|server is busy")
 _SERVER_CODES = {"api_error", "server_error", "internal_server_error", "internal_error", "service_unavailable_error"}
@@ -91,9 +99,23 @@ def of_payload(
     """
     codes, message = _read(payload)
     words = message.lower()
-    kind = _kind(status, codes, words)
+    kind = _kind(status or _status_of(payload), codes, words)
     label = " ".join([f"HTTP {status}" if status else "error event", *sorted(codes)])
     return ModelError(kind, masked(f"{label}: {message}", secrets), _retry_after(headers or {}, words), status)
+
+
+def of_unfinished(head: bytes, secrets: Iterable[str]) -> ModelError:
+    """Classify an answer that ended too early. head: what came, if there was no event in it.
+
+    Some servers send an error as plain JSON though the HTTP status says that all is well.
+    """
+    try:
+        payload = json.loads(head)
+    except ValueError:
+        payload = None
+    if isinstance(payload, dict) and payload.get("error"):
+        return of_payload(payload, secrets)
+    return ModelError(ErrorKind.NETWORK, "the stream ended before the answer was complete")
 
 
 def _read(payload: Any) -> tuple[set[str], str]:
@@ -109,14 +131,23 @@ def _read(payload: Any) -> tuple[set[str], str]:
     found = [error.get("type"), error.get("code"), error.get("status")]
     found += [inner.get("code")] if isinstance(inner, dict) else []
     codes = {str(code).lower() for code in found if isinstance(code, str) and code != "error"}
-    message = error.get("message")
+    message, field = error.get("message"), error.get("param")
+    if isinstance(message, str) and isinstance(field, str) and field not in message:
+        message = f"{message} ({field})"
     return codes, message if isinstance(message, str) else json.dumps(error, ensure_ascii=False, default=str)
+
+
+def _status_of(payload: Any) -> int | None:
+    """Return the status that an error event names as its code, such as OpenRouter's after the HTTP status was sent."""
+    error = payload.get("error", payload) if isinstance(payload, dict) else None
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    return int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
 
 
 def _kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
     """Return the kind of an error; what the payload says explicitly counts before what the status means in general."""
     client_error = status in (None, 400, 413, 422)
-    if status == 402 or codes & _BILLING_CODES or (client_error and _BILLING.search(words)):
+    if status == 402 or codes & _BILLING_CODES or ((client_error or status in (403, 429)) and _BILLING.search(words)):
         return ErrorKind.BILLING
     if status == 451 or codes & _REGION_CODES or (status in (400, 403) and _REGION.search(words)):
         return ErrorKind.REGION
@@ -124,7 +155,7 @@ def _kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
         return ErrorKind.MODEL_NOT_FOUND
     if status in (401, 403) or codes & _AUTH_CODES or (client_error and _AUTH.search(words)):
         return ErrorKind.CONTENT_FILTER if codes & _FILTER_CODES else ErrorKind.AUTH
-    if status == 413 or codes & _OVERFLOW_CODES:
+    if status == 413 or codes & _OVERFLOW_CODES or (status == 429 and _NEVER_FITS.search(words)):
         return ErrorKind.CONTEXT_OVERFLOW
     if status == 429 or codes & _RATE_CODES:
         return ErrorKind.RATE_LIMIT

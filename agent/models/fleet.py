@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Message, Text
-from agent.models.base import Alive, ModelClient, ModelRequest, ThinkingLevel
+from agent.message import Message, Text, Usage
+from agent.models.base import Alive, Answer, ModelClient, ModelRequest, ThinkingLevel
 
 _MINUTE = 60_000
 # For how many minutes a key rests after so many failures in a row; without credit for hours.
@@ -193,8 +193,12 @@ class Fleet:
         """Return when a key works again that rested."""
         await self._well.wait()
 
-    async def probe(self, client: ModelClient) -> bool:
-        """Return whether a model answers, by the shortest call there is. Any answer but one of an outage counts."""
+    async def probe(self, client: ModelClient) -> tuple[bool, Usage]:
+        """Return whether a model whose key rests answers the shortest call there is, and what that has used.
+
+        Any answer but one of an outage counts.
+        """
+        usage = Usage()
         request = ModelRequest(
             system="",
             messages=(Message("user", (Text("ping"),)),),
@@ -205,22 +209,22 @@ class Fleet:
         try:
             async with asyncio.timeout(_PROBE_SECONDS), aclosing(client.stream(request)) as parts:
                 async for part in parts:
-                    if not isinstance(part, Alive):
-                        break
-        except ModelError as error:
-            if error.kind in OUTAGES:
-                return False
-        except TimeoutError:
-            return False
+                    if isinstance(part, Answer):
+                        usage = part.usage
+                    elif not isinstance(part, Alive):
+                        await self.works(client)
+        except (ModelError, TimeoutError) as error:
+            if isinstance(error, TimeoutError) or error.kind in OUTAGES:
+                return self.rest_of(client) is None, usage
         await self.works(client)
-        return True
+        return True, usage
 
 
 class Route:
     """The way of one run through the models; `model` is the client of the next step.
 
     wanted: the name of the model that the session wants. thinking: the level that it wants. levels: by the names of
-    models, the highest levels that they have not refused in this session.
+    models, the highest levels that they have not refused in this session; auto: people know what it lacks.
     """
 
     def __init__(
@@ -246,10 +250,17 @@ class Route:
     @property
     def thinking(self) -> ThinkingLevel:
         """The level of thinking for the present model."""
-        if not self.model.thinks or self._thinking == "auto":
+        if self._thinking == "auto":
             return "auto"
-        most = self._levels.get(self.model.name) if self._levels else None
-        return min(self._thinking, most, key=_LEVELS.index) if most else self._thinking
+        most = self._levels.get(self.model.name, "auto")
+        return self.model.level_for(self._thinking if most == "auto" else min(self._thinking, most, key=_LEVELS.index))
+
+    def lacks(self) -> bool:
+        """Whether the present model is known not to have the level that is wanted; True once in a session."""
+        if self._thinking in ("auto", "off") or self.model.name in self._levels or self.thinking == self._thinking:
+            return False
+        self._levels[self.model.name] = "auto"
+        return True
 
     def think_less(self) -> bool:
         """Take the next lower level for the present model; False below the lowest."""

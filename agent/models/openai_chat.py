@@ -75,6 +75,8 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     }
     if request.thinking != "auto" and (effort := compat.effort(spec, url, request.thinking)):
         body["reasoning_effort"] = effort
+    elif request.thinking == "off" and compat.wants_reasoning(spec):
+        body["thinking"] = {"type": "disabled"}
     body |= dict(spec.params)
     if request.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in described(request.tools, "parameters")]
@@ -89,7 +91,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
     if request.system.strip():
         yield {"role": "system", "content": request.system}
     shown: list[Image] = []
-    name = spec.name
+    name, wanted = spec.name, compat.wants_reasoning(spec)
     for message in request.messages:
         if shown and message.role != "tool":
             yield _images_of_tools(shown)
@@ -103,7 +105,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
             case "user":
                 yield {"role": "user", "content": _content(parts)}
             case "assistant":
-                if block := _assistant(parts, message.model == name):
+                if block := _assistant(parts, message.model == name, reasoning=wanted):
                     yield block
             case "tool":
                 for part in parts:
@@ -137,13 +139,21 @@ def _result(part: ToolResult) -> str:
     return f"Error: {text}" if part.is_error and not text.lower().startswith("error") else text
 
 
-def _assistant(parts: Sequence[Part], own: bool) -> Block | None:
-    """Return an assistant message with its text and calls; None if it holds only thinking."""
+def _assistant(parts: Sequence[Part], own: bool, *, reasoning: bool) -> Block | None:
+    """Return an assistant message with its text and calls; None if it holds only thinking.
+
+    own: whether this model wrote it. reasoning: whether calls need the reasoning before them; that of other models is
+    left empty.
+    """
     text = "".join([part.text for part in parts if isinstance(part, Text)])
     if calls := [part for part in parts if isinstance(part, ToolCall)]:
         extras = _extras(parts) if own else {}
         called = [_call(call, extras) for call in calls]
-        return {"role": "assistant", "content": text if text.strip() else None, "tool_calls": called}
+        block: Block = {"role": "assistant", "content": text if text.strip() else None, "tool_calls": called}
+        thinking = [part for part in parts if isinstance(part, Thinking)] if own else []
+        if reasoning:
+            block["reasoning_content"] = "".join(part.text for part in thinking)
+        return block | _details(thinking) if thinking else block
     return {"role": "assistant", "content": text} if text.strip() else None
 
 
@@ -165,6 +175,12 @@ def _extras(parts: Iterable[Part]) -> dict[str, Any]:
     signatures = (part.signature for part in parts if isinstance(part, Thinking))
     found = (json.loads(signature) for signature in signatures if signature.startswith('{"call":'))
     return {extra["call"]: extra["extra_content"] for extra in found}
+
+
+def _details(thinking: Iterable[Thinking]) -> Block:
+    """Return the field in which OpenRouter wants its details of reasoning back unchanged; none where it gave none."""
+    signatures = (part.signature for part in thinking)
+    return next((json.loads(found) for found in signatures if found.startswith('{"reasoning_details":')), {})
 
 
 def _words_alone(chunk: dict[str, Any]) -> str:
@@ -193,6 +209,7 @@ class ChunkReader:
         self._new_id = new_id
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._details: list[dict[str, Any]] = []
         self._tags = ThinkTags()
         self._calls: list[_OpenCall] = []
         self._at: dict[int, _OpenCall] = {}
@@ -211,8 +228,8 @@ class ChunkReader:
             return (TextDelta(words),)
         if name == "error" or chunk.get("error") or chunk.get("object") == "error":
             raise failures.of_payload(chunk, ())
-        if chunk.get("usage"):
-            self._usage = _usage(record(chunk["usage"]))
+        if usage := chunk.get("usage") or ("x_groq" in chunk and record(chunk["x_groq"]).get("usage")):
+            self._usage = _usage(record(usage))
         parts: list[StreamPart] = []
         for choice in map(record, items(chunk.get("choices"))):
             if choice.get("index"):  # one answer was asked for; if the server gives more, the first counts
@@ -230,7 +247,8 @@ class ChunkReader:
         said = bool(self._text or self._calls) and all(call.complete() for call in self._calls)
         if not self._finish and not (self.ended and said):
             return None
-        parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
+        details = json.dumps({"reasoning_details": self._details}, ensure_ascii=False) if self._details else ""
+        parts: list[Part] = [Thinking("".join(self._thinking), details)] if self._thinking or details else []
         if self._text:
             parts.append(Text("".join(self._text)))
         for call in self._calls:
@@ -248,6 +266,9 @@ class ChunkReader:
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
         yield from self._thought(delta.get("reasoning_content") or delta.get("reasoning"))
+        if "reasoning_details" in delta:
+            for detail in map(record, items(delta["reasoning_details"])):
+                self._detail(detail)
         if refusal := text(delta.get("refusal")):
             self._refused = True
             yield from self._said(refusal)
@@ -257,6 +278,17 @@ class ChunkReader:
             yield from self._said(text(part.get("text")))
         for piece in items(delta.get("tool_calls")):
             yield self._piece(record(piece))
+
+    def _detail(self, piece: dict[str, Any]) -> None:
+        """Take a detail of reasoning, which is a piece of the one before if it has its kind and place."""
+        last = self._details[-1] if self._details else {}
+        if not last or any(last.get(name) != piece.get(name) for name in ("type", "index")):
+            self._details.append(dict(piece))
+            return
+        for name, value in piece.items():
+            is_piece = name in ("text", "summary", "data") and isinstance(value, str)
+            if value is not None:
+                last[name] = text(last.get(name)) + value if is_piece else value
 
     def _thought(self, thought: Any) -> Iterator[StreamPart]:
         """Take a piece of reasoning, which is a text or a list of parts with texts."""
@@ -338,5 +370,7 @@ class _OpenCall:
 
 def _usage(usage: dict[str, Any]) -> Usage:
     details = record(usage.get("prompt_tokens_details"))
-    read, written = number(details.get("cached_tokens")), number(details.get("cache_write_tokens"))
+    # DeepSeek has a field of its own, and so has Moonshot.
+    read = number(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens"))
+    written = number(details.get("cache_write_tokens"))
     return Usage(number(usage.get("prompt_tokens")), number(usage.get("completion_tokens")), read, written)

@@ -5,6 +5,7 @@ back encrypted and is sent back to the model that wrote it, in its place before 
 """
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
@@ -37,6 +38,8 @@ from agent.models.protocol import (
 from agent.models.sdk import Sdk, SdkClient
 
 _BASE_URL = "https://api.openai.com/v1"
+# Models that never reason; OpenAI refuses a request for their reasoning.
+_WITHOUT_REASONING = re.compile(r"(^|/)(gpt-[34]|chatgpt)|-chat\b")
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
 
 
@@ -60,8 +63,9 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         "max_output_tokens": request.max_output,
         "stream": True,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
     }
+    if not _WITHOUT_REASONING.search(spec.model):
+        body["include"] = ["reasoning.encrypted_content"]
     if effort := compat.effort(spec, spec.base_url or _BASE_URL, request.thinking):
         body["reasoning"] = {"effort": effort}
     body |= dict(spec.params)

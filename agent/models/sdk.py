@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from agent.errors import ErrorKind, ModelError
+from agent.errors import ModelError
 from agent.models import failures
 from agent.models.base import (
     Alive,
@@ -31,6 +31,8 @@ from agent.models.base import (
 
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
+# Bytes that are kept of an answer without events, because an error may be in them.
+_MOST_HEAD = 64 * 1024
 
 # Both SDKs offer a client over aiohttp, which nothing here uses, and import it (8 MiB) wherever it is installed.
 _UNUSED = ("anthropic._vendor.httpx_aiohttp", "openai._vendor.httpx_aiohttp")
@@ -42,6 +44,10 @@ class Sdk(Protocol):
     @property
     def post(self) -> Callable[..., Any]:
         """Send a request."""
+
+    @property
+    def get(self) -> Callable[..., Any]:
+        """Ask for something."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -113,10 +119,15 @@ class SdkClient(ModelClient):
             async with self._sent(path, body, options or {}) as chunks:
                 measure, decoder = Measure(), Decoder()
                 events: list[Event] = []
+                head, has_begun = b"", False
                 try:
                     async for chunk in chunks:
                         measure.add_bytes(len(chunk), anew=bool(events))
                         events = [] if measure.is_over else decoder.feed(chunk)
+                        if events:
+                            has_begun = True
+                        elif not has_begun and len(head) < _MOST_HEAD:
+                            head += chunk
                         for name, data in events:
                             for part in reader.feed(name, data):
                                 measure.add(part)
@@ -136,7 +147,7 @@ class SdkClient(ModelClient):
                         raise
                 answer = reader.answer()
                 if answer is None:
-                    raise ModelError(ErrorKind.NETWORK, "the stream ended before the answer was complete")
+                    raise failures.of_unfinished(b"" if has_begun else head, (self._key,))
                 if not measure.is_over:  # else there may be no end of it
                     await _drain(chunks)
                 yield answer

@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 from pydantic import JsonValue
 
+from bot.config.assumed import look_up
 from bot.config.checks import warnings
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import is_secret, unknown_key
@@ -26,6 +27,7 @@ def check(path: Path | None) -> int:
     file = find_file(path, os.environ, cwd)
     found = f"{label_of(file, path, cwd)}: no mistakes" if file else "no configuration file: the defaults apply"
     typer.echo(found)
+    look_up(config)
     for warning in warnings(config):
         typer.echo(f"warning: {warning}")
     return 0

@@ -6,6 +6,7 @@ Nothing is received, and nobody is told anything.
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import httpx2
+import structlog
 
 from agent import models
 from agent.errors import ModelError
@@ -22,6 +24,7 @@ from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
+from bot.config.assumed import look_up
 from bot.config.checks import service_conflicts, warnings
 from bot.config.choose_model import beat_model, choose_model, probe_ollama
 from bot.config.errors import ConfigError, dotted
@@ -53,7 +56,9 @@ class Finding:
 
 async def examine(as_json: bool, config: Config) -> int:
     """Examine everything and print the lines. Returns the exit code: 0 when nothing is wrong, else 1."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # the lines say it
     environ, sandbox = config.environ(os.environ), ""
+    await asyncio.to_thread(look_up, config)
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
             readiness = await client.readiness()
@@ -168,4 +173,7 @@ async def _try_model(spec: ModelSpec, called: str) -> Finding:
         return Finding("wrong", "model", f"{called} does not answer: {error or f'nothing came in {_PATIENCE:g} s'}")
     finally:
         await client.close()
+    if client.context_window < spec.context_window:
+        less = f"{client.context_window:,} tokens instead of {spec.context_window:,}"
+        return Finding("note", "model", f"{called} answers, with a context of {less}; docs/models.md says why")
     return Finding("ok", "model", f"{called} answers")

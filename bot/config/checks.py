@@ -6,6 +6,7 @@ Rules between keys are validators of their sections; those of folders stand in `
 import shlex
 from collections.abc import Iterator, Mapping
 
+from bot.config.assumed import assumed
 from bot.config.choose_model import api_of, beat_model, choose_model
 from bot.config.document import VARIABLES
 from bot.config.errors import ConfigError, KeyPath
@@ -36,7 +37,8 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
 
 
 def warnings(config: Config) -> Iterator[str]:
-    """Yield what is allowed and can hardly be meant, one sentence each."""
+    """Yield what is allowed and can hardly be meant, and what is assumed of models, one sentence each."""
+    yield from assumed(config)
     sections = config.channels.sections()
     if config.sessions.identity_links and config.sessions.dm_scope != "per-peer":
         scope = config.sessions.dm_scope

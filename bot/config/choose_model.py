@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.base import CommandLine, ModelApi, ModelSpec
+from agent.models.compat import VARIANT
 from bot.config.errors import ConfigError, KeyPath, Problem, dotted
 from bot.config.model import Config
 from bot.config.providers import ModelSettings, Provider, model_problem
@@ -61,8 +62,8 @@ _OPENAI = _Known(
 _BY_NAME = {
     "anthropic": _ANTHROPIC,
     "openai": _OPENAI,
-    # Ollama gives a model a small window unless it is told otherwise, and drops what does not fit in silence.
-    "ollama": _Known(api="openai-chat", base_url=OLLAMA_URL, context_window=8_192),
+    # What is asked of the server, which has memory for it; prompt and tools alone take up to 6,000.
+    "ollama": _Known(api="openai-chat", base_url=OLLAMA_URL, context_window=16_384),
     "offline": _Known(api="offline", base_url="", default_model="offline", context_window=200_000),
 }
 _BY_API: Mapping[str, _Known] = {
@@ -120,6 +121,12 @@ def named_model(config: Config, environ: Mapping[str, str], name: str) -> ModelS
         raise LookupError(error.problems[0].text) from None
 
 
+def as_written(config: Config, name: str) -> ModelSpec:
+    """The model of that name, `provider/model`, as far as the configuration says, whether it can be asked or not."""
+    provider, _, model = name.partition("/")
+    return _choose(config, {}, provider, model, "")
+
+
 def fallback_models(config: Config, environ: Mapping[str, str]) -> Sequence[ModelSpec]:
     """The models of `agent.fallbacks`, in their order. Raises ConfigError where one cannot be asked."""
     return [
@@ -137,10 +144,10 @@ def probe_ollama(base_url: str) -> str | None:
 
     try:
         answer = httpx2.get(base_url.removesuffix("/v1") + "/api/tags", timeout=0.5, trust_env=False)
-        name = answer.raise_for_status().json()["models"][0]["name"]
+        names = [str(one["name"] or "") for one in answer.raise_for_status().json()["models"]]
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError):
         return None
-    return name if isinstance(name, str) and name else None
+    return next((name for name in names if name and VARIANT not in name), None)
 
 
 def _known(config: Config, name: str) -> _Known:

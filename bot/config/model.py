@@ -287,8 +287,8 @@ class Config(Section):
                 check_tools(rules.tools, (*at, "groups", "allow", group, "tools"))
         return channels
 
-    @model_validator(mode="after")
-    def _model_has_its_provider(self) -> "Config":
+    def models(self) -> list[tuple[KeyPath, str | None]]:
+        """Return the keys that choose a model, with what is written there."""
         models: list[tuple[KeyPath, str | None]] = [
             (("agent", "model"), self.agent.model),
             (("heartbeat", "model"), self.heartbeat.model),
@@ -298,7 +298,11 @@ class Config(Section):
         for at, bot in accounts_of(self.channels):
             models.append(((*at, "model"), bot.model))
             models += [((*at, "groups", "allow", name, "model"), one.model) for name, one in bot.groups.allow.items()]
-        for key, model in models:
+        return models
+
+    @model_validator(mode="after")
+    def _model_has_its_provider(self) -> "Config":
+        for key, model in self.models():
             problem = model_problem(model, self.providers)
             if problem is not None:
                 raise conflict(problem, key)

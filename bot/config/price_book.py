@@ -30,6 +30,11 @@ def known(name: str) -> Price | None:
     return _found.get(name)
 
 
+def is_missing(spec: ModelSpec) -> bool:
+    """Whether a model has no price in the configuration, and none is to be found."""
+    return not (spec.price or _is_new(spec) or known(spec.name))
+
+
 def look_up(specs: Sequence[ModelSpec]) -> None:
     """Find the prices of the models that have none in the configuration. Blocks for a second if there are any."""
     wanted = {one.name: (_PROVIDERS[one.provider], one.model) for one in specs if not one.price and _is_new(one)}

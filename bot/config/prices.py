@@ -3,12 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
+import structlog
+
 from agent.message import Usage
 from agent.models.base import ModelSpec
 from agent.models.price import Price
 from bot.config import price_book
 from bot.config.errors import KeyPath
 from bot.config.model import Config
+
+log = structlog.get_logger()
 
 _NOTHING = Price(input=0, output=0)
 
@@ -37,7 +41,10 @@ class Prices:
         for model in models:
             with suppress(LookupError):
                 specs.append(self._find(model))
+        looked_for = [spec for spec in specs if not price_book.is_missing(spec)]
         price_book.look_up(specs)
+        for spec in filter(price_book.is_missing, looked_for):
+            log.warning("no price of a model is known", model=spec.name)
 
     def shown(self, model: str) -> str:
         """Return the price of a model and where it is from, in words for people; empty if it is not known."""

@@ -1,8 +1,24 @@
 """The section `telemetry`: what is written down of the work for those who look into it."""
 
-from pydantic import Field
+from importlib.util import find_spec
 
-from channels.section import Section, Whole
+from pydantic import Field, SecretStr, model_validator
+
+from channels.section import Section, Url, Whole, conflict
+
+
+class Otlp(Section):
+    """A collector of OpenTelemetry that takes spans over HTTP."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_installed(cls, data: object) -> object:
+        if find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter") is None:
+            raise conflict("needs packages that are not installed: `EXTRAS=otel make install`, or pip's hark-bot[otel]")
+        return data
+
+    endpoint: Url = Field(description="Its address, such as http://localhost:4318.")
+    headers: dict[str, SecretStr] = Field(default_factory=dict, description="Headers of each request, such as a key.")
 
 
 class Telemetry(Section):
@@ -13,4 +29,7 @@ class Telemetry(Section):
     )
     payload_megabytes: Whole = Field(
         default=50, ge=1, le=10_000, description="The most that is kept of them; the oldest go first."
+    )
+    otlp: Otlp | None = Field(
+        default=None, description="Where spans of turns, model calls and tools go; needs the extra otel. null: nowhere."
     )

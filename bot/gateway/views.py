@@ -144,4 +144,4 @@ def _table(title: str, of: str, found: Sequence[Used]) -> Iterator[str]:
         fresh = tokens.input - tokens.cache_read - tokens.cache_write
         counts = (one.calls, fresh, tokens.cache_read, tokens.cache_write, tokens.output)
         cost = wording.dollars(one.money) if one.money else ""
-        yield f"| {one.name} | {' | '.join(f'{count:,}' for count in counts)} | {cost} |"
+        yield f"| {one.name or 'probes of models'} | {' | '.join(f'{count:,}' for count in counts)} | {cost} |"

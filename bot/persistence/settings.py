@@ -26,7 +26,7 @@ class SessionSettings:
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
     # The model that answers because the wanted one does not; empty while that one does.
     away: str = ""
-    # The highest level of thinking that models have not refused, by their names.
+    # The highest level of thinking that models have not refused, by their names; auto: people know what it lacks.
     levels: Mapping[str, ThinkingLevel] = field(default_factory=dict)
 
 

@@ -52,7 +52,7 @@ async def park(turn: Turn, reached: Reached, store: Store, outbox: Outbox, *, to
         notice = outbox.to_owner(sentence("turn", turn.turn_id, *names, "owner"), told, choices)
     event = Notice(run=turn.run, at=reached.at, step=turn.step, number=0, kind=PARKED, detail=said)
     with outbox.planning(turn.conv_id, turn.place, blocks) as where:
-        deliveries, end = await store.budget_waits.park(turn.run, wait, where, blocks, notice, event)
+        deliveries, end = await store.budget_waits.park(turn.run, wait, where, blocks, notice, event, reached.limits)
         outbox.send(deliveries)
     if notice is not None:
         await outbox.serve_open()

@@ -28,14 +28,14 @@ _DAY_AND_HALF = 36 * 3_600_000
 class Reached(BudgetReached):
     """A budget is reached that may let the turn go on later; the text is for people whose turn ends by it."""
 
-    def __init__(self, why: str, wait: BudgetWait, until: str, at: int, told_as: Sequence[object]) -> None:
+    def __init__(self, why: str, wait: BudgetWait, until: str, at: int, told_as: Sequence[object], limits: str) -> None:
         """Describe a budget that is reached.
 
         why: in words for people. until: `wait.until` in words. at: the present moment, in milliseconds. told_as: names
-        under which people are told of this, once.
+        under which people are told of this, once. limits: all budgets.
         """
         super().__init__(f"{why} {budget_words.ends(wait.scope, until)}")
-        self.why, self.wait, self.until, self.at, self.told_as = why, wait, until, at, told_as
+        self.why, self.wait, self.until, self.at, self.told_as, self.limits = why, wait, until, at, told_as, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Budgets:
         why = budget_words.reached(scope, *_shown(limit, _of(spent, scope), need))
         wait = BudgetWait(scope, owners[scope], until, self._cheaper(model, most, owners, spent))
         moment = "" if until is None else self._clock.stamp(until)
-        raise Reached(why, wait, moment, now, (scope, until, raised, model))
+        raise Reached(why, wait, moment, now, (scope, until, raised, model), repr(self.limits))
 
     def settle(self, turn_id: str) -> None:
         """Give up the reservation of a turn; what its call has used is in the store, or nothing was used."""

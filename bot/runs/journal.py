@@ -262,8 +262,8 @@ class RunJournal:
             await self._given.outages.answers(self.turn, wanted, away, tell=told)
 
     @_followed_through
-    async def thinks_less(self, model: str, level: ThinkingLevel) -> None:
-        await self._given.outages.thinks_less(self.turn, model, level)
+    async def thinks_less(self, model: str, level: ThinkingLevel, *, refused: bool) -> None:
+        await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0) -> bool:

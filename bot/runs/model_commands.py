@@ -106,7 +106,10 @@ class ModelCommands:
         settings = await self.store.settings.of(call.session_key)
         found = self.specs.answering(TurnKind.REPLY, settings, (call.message,))
         if arguments.level is None:
-            return Say(f"Thinking is {found.thinking} ({'chosen here' if settings.thinking else 'as configured'}).")
+            taken = self.fleet.clients(found.model)[0].level_for(found.thinking)
+            has = "" if taken == found.thinking else f" `{found.model}` has {'none' if taken == 'auto' else taken}."
+            why = "chosen here" if settings.thinking else "as configured"
+            return Say(f"Thinking is {found.thinking} ({why}).{has}")
         level = _LEVELS.get(arguments.level.lower())
         if level is None:
             return Say(f"`{arguments.level}` is no level of thinking; allowed: {_ALLOWED}.", mistake=True)
@@ -114,10 +117,7 @@ class ModelCommands:
             return Ask(replace(call.message, kind=InboundKind.MESSAGE, text=arguments.words, thinking=level))
         if refusal := _not_here(call):
             return refusal
-        lacks = ""
-        if level not in ("auto", "off") and not any(one.thinks for one in self.fleet.clients(found.model)):
-            lacks = f" `{found.model}` takes no level, so this counts for models that do."
-        return ChangeSetting(("thinking", level), f"Thinking is {level}.{lacks}")
+        return ChangeSetting(("thinking", level), f"Thinking is {level}.")
 
 
 def _not_here(call: Call) -> Say | None:

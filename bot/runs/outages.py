@@ -14,6 +14,7 @@ import structlog
 from agent.errors import ErrorKind
 from agent.events import PARKED, AgentEnd, Notice
 from agent.journal import Outage
+from agent.message import Usage
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet
 from agent.runner import BUDGET
@@ -61,7 +62,8 @@ class OutageWatch:
 
     async def load(self) -> None:
         """Take over the rests of keys, and let turns go on if the budgets are others. Raises StoreUnavailable."""
-        await self._store.budget_waits.begin(repr(self._budgets.limits))
+        if await self._store.budget_waits.waiting():
+            await self._store.budget_waits.begin(repr(self._budgets.limits))
         self._fleet.load(await self._store.outages.rests())
         self._fleet.missed = {turn.model for turn in await self._store.outages.missing() if turn.model}
 
@@ -99,11 +101,16 @@ class OutageWatch:
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.answers(turn.run, away, where, blocks))
 
-    async def thinks_less(self, turn: Turn, model: str, level: ThinkingLevel) -> None:
-        """Remember the highest level of thinking that a model has not refused in a session, and tell its people."""
-        blocks = self._blocks(turn, f"thinking:{model}:{level}", wording.thinks_less(model, level))
+    async def thinks_less(self, turn: Turn, model: str, level: ThinkingLevel, *, refused: bool) -> None:
+        """Remember the highest level of thinking that a model has not refused in a session, and tell its people.
+
+        refused: otherwise the model lacks higher ones, which may change with the configuration.
+        """
+        said = wording.thinks_less(model, "none" if level == "auto" else level, refused=refused)
+        blocks = self._blocks(turn, f"thinking:{model}:{level}", said)
+        most = level if refused else "auto"
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
-            self._outbox.send(await self._store.outages.thinks_less(turn.run, model, level, where, blocks))
+            self._outbox.send(await self._store.outages.thinks_less(turn.run, model, most, where, blocks))
 
     async def serve(self) -> None:
         """Probe what does not work, until cancelled."""
@@ -163,7 +170,10 @@ class OutageWatch:
             pause = MENDED_EVERY if rest is not None and rest.kind in KEY_FAILURES else every
             if now - self._probed.setdefault((client.name, client.key), now) >= pause:
                 self._probed[client.name, client.key] = now
-                if await self._fleet.probe(client):
+                works, usage = await self._fleet.probe(client)
+                if usage != Usage():
+                    await self._store.usage.probed(client.name, usage)
+                if works:
                     return True
         return False
 

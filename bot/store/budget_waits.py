@@ -33,14 +33,16 @@ class BudgetWaits(Subject):
         blocks: Sequence[Planned],
         notice: OwnerNotice | None,
         told: Notice,
+        limits: str,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """End a run before its next model call, and park its turn with all that it has done.
 
-        blocks: what people are told. notice: for an owner who does not read that. Returns what is to be delivered and
-        the end of the run. Raises StaleRun.
+        blocks: what people are told. notice: for an owner who does not read that. limits: all budgets, in any form.
+        Returns what is to be delivered and the end of the run. Raises StaleRun.
         """
         now = self._now()
         rows.check_epoch(db, run)
+        rows.set_value(db, "budget", "limits", limits)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if notice is not None:
             rows.tell_owner(db, notice, now, besides=where.conv_id)
@@ -68,9 +70,8 @@ class BudgetWaits(Subject):
 
     @transaction
     def begin(self, db: sqlite3.Connection, limits: str) -> None:
-        """Queue all turns that wait if the budgets are others than before. limits: all of them, in any form."""
+        """Queue all turns that wait if the budgets are others than at the last `park`. limits: as there."""
         if not db.execute("SELECT 1 FROM kv WHERE scope='budget' AND key='limits' AND value=?", (limits,)).fetchone():
-            rows.set_value(db, "budget", "limits", limits)
             db.execute(_QUEUE)
 
     @transaction

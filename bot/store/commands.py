@@ -7,7 +7,7 @@ repeat an effect nor lose an answer. The transactions with an effect are in the 
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.events import Outcome
 from bot.persistence.deliveries import PlanIn
@@ -89,10 +89,12 @@ def finish(
 def become_message(
     db: sqlite3.Connection, begun: Begun, message: InboundMessage, asks_again: str | None = None
 ) -> CommandKept:
-    """Make a command a message that waits for a turn. asks_again: the request whose call its turn begins
-    with."""
+    """Make a command a message that waits for a turn: for its own, if one was made when it was accepted.
+
+    asks_again: the request whose call its turn begins with.
+    """
     (session_key,) = db.execute(
         "UPDATE inbox SET kind='message', state='waiting', payload=?, asks_again=? WHERE seq=? RETURNING session_key",
         (codec.INBOUND.dump(message), asks_again, begun.seq),
     ).fetchone()
-    return finish(db, begun, (), resumed=(session_key, False))
+    return finish(db, replace(begun, turn_id=None), (), resumed=(session_key, False))

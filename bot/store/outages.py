@@ -61,15 +61,16 @@ class Outages(Subject):
         """End a run because no model answers, and park its turn until `model` or one that stands in for it works.
 
         The answer that broke off is closed by the cut-answer rule. blocks: what people are told, unless they were told
-        within the last hour, or of this turn before. notice: for an owner. Returns what is to be delivered and the end
-        of the run. Raises StaleRun.
+        of this turn before, or within the last hour of others, none of which has ended since. notice: for an owner.
+        Returns what is to be delivered and the end of the run. Raises StaleRun.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
         tell = db.execute(
             "UPDATE session SET outage_told_at=?1 WHERE session_key=?2 AND (outage_told_at IS NULL OR"
-            " outage_told_at < ?3 AND outage_told_at < (SELECT created_at FROM turn WHERE turn_id=?4))",
+            " outage_told_at < (SELECT created_at FROM turn WHERE turn_id=?4) AND (outage_told_at < ?3 OR EXISTS"
+            " (SELECT 1 FROM turn WHERE turn.session_key=?2 AND ended_at >= outage_told_at)))",
             (now, run.session_key, now - _TOLD_FOR, run.turn_id),
         ).rowcount
         deliveries = rows.plan(db, where, blocks, run.turn_id, now) if tell else ()

@@ -10,7 +10,7 @@ from typing import Literal
 
 from agent.message import Usage
 from bot.persistence.usage import Amount, Spent, Used
-from bot.store.writer import Subject, query
+from bot.store.writer import Subject, query, transaction
 
 _COLUMNS = "usage (at, turn_id, session_key, sender, job_id, model, input, cache_read, cache_write, output, money)"
 # Who wrote first to a turn, and which job it is of.
@@ -61,7 +61,16 @@ def record_cut(db: sqlite3.Connection, turn_id: str, step: int, heard: int, now:
 
 
 class UsageRows(Subject):
-    """Queries about what was used."""
+    """Queries about what was used, and the calls that belong to no turn."""
+
+    @transaction
+    def probed(self, db: sqlite3.Connection, model: str, usage: Usage) -> None:
+        """Store what a call has used that looked whether a model is well: a row of the bot alone, of no turn."""
+        values = (usage.input, usage.cache_read, usage.cache_write, usage.output)
+        db.execute(
+            f"INSERT INTO {_COLUMNS} VALUES (?, '', '', '', '', ?, ?, ?, ?, ?, cost(?, ?, ?, ?, ?))",
+            (self._now(), model, *values, model, *values),
+        )
 
     @query
     def spent(self, db: sqlite3.Connection, turn_id: str, session_key: str, since: int) -> Spent:

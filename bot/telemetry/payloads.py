@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from agent.errors import ModelError
-from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart
+from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, ThinkingLevel
 from bot.telemetry.redact import Redactor
 
 log = structlog.get_logger()
@@ -61,7 +61,18 @@ class LoggedClient(ModelClient):
     def __init__(self, client: ModelClient, payloads: PayloadLog) -> None:
         self._client, self._payloads = client, payloads
         self.name, self.key, self.limits = client.name, client.key, client.limits
-        self.context_window, self.max_output, self.thinks = client.context_window, client.max_output, client.thinks
+        self.thinks = client.thinks
+        self._measure()
+
+    def _measure(self) -> None:
+        """Take over what a server may have said only with its first answer."""
+        self.context_window, self.max_output = self._client.context_window, self._client.max_output
+
+    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
+        return self._client.level_for(wanted)
+
+    def output_limit(self, level: ThinkingLevel) -> int:
+        return self._client.output_limit(level)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         outcome: dict[str, object] = {"cut": True}
@@ -75,6 +86,7 @@ class LoggedClient(ModelClient):
             outcome = {"error": {"kind": error.kind.value, "status": error.status, "detail": error.detail}}
             raise
         finally:
+            self._measure()
             self._payloads.write(self.name, request, outcome)
 
     async def preload(self) -> None:

@@ -219,9 +219,11 @@ def _refused(error: discord.HTTPException, route: Route) -> ApiError:
     status, code = error.status, TOO_LARGE if error.status == 413 else error.code
     if status == 401 and not code:
         return ApiError(Trouble.TOKEN, "401: Unauthorized", status=status)
+    response = error.response
+    assert isinstance(response, aiohttp.ClientResponse)  # not of the library's other client, which is not asynchronous
     if status == 429:
-        return _flood(error.response)
-    if not code and error.response.content_type != "application/json":
+        return _flood(response)
+    if not code and response.content_type != "application/json":
         return ApiError(Trouble.NETWORK, f"status {status}", status=status)
     needed = next(name for part, name in _NEEDED.items() if part in route.key)
     hint = f": {_HINTS[code]}".format(needed) if code in _HINTS else ""

@@ -8,20 +8,6 @@ _WAITS = "tests/bot/runs/test_budget_waits.py::test_"
 
 FAULTS = (
     Fault(
-        "budgets/reservations-of-others-are-forgotten",
-        "Budgets._over",
-        "total = sum(others, total)",
-        "total = total",
-        (f"{_BUDGETS}parallel_turns_are_never_over_the_budget",),
-    ),
-    Fault(
-        "budgets/the-limit-of-output-is-not-reserved",
-        "Budgets.reserve",
-        "Amount(most.input + most.output,",
-        "Amount(most.input,",
-        (f"{_BUDGETS}the_limit_of_output_is_reserved",),
-    ),
-    Fault(
         "budgets/what-waits-is-refused",
         "Budgets.reserve",
         "spent, need, with_others=False):\n                break",

@@ -3,8 +3,16 @@
 from tests.mutants import Fault
 
 _TESTS = "tests/bot/runs/test_compaction.py::test_"
+_SUMMARY = "tests/agent/test_summary.py::test_"
 
 FAULTS = (
+    Fault(
+        "compaction/no-room-for-thinking",
+        "ContextEngine._limit",
+        "model.output_limit(self._spec.route.thinking)",
+        "model.max_output",
+        ("tests/bot/runs/test_compaction.py::test_room_is_left_for_what_thinking_adds_to_an_answer",),
+    ),
     Fault(
         "compaction/never-at-the-end-of-a-turn",
         "ContextEngine.after_turn",
@@ -18,6 +26,44 @@ FAULTS = (
         "quotes = _quotes([*_lines(before, 1), *_said(covered)], min(most, _QUOTES))",
         "quotes: list[str] = []",
         (f"{_TESTS}a_long_conversation_is_summed_up_at_the_end_of_a_turn",),
+    ),
+    Fault(
+        "compaction/identifiers-of-the-summary-before-are-lost",
+        "compose",
+        "for part in (2, 0, 1)",
+        "for part in (2,)",
+        (
+            f"{_SUMMARY}identifiers_are_kept_over_several_summaries",
+            f"{_SUMMARY}identifiers_of_the_models_words_are_kept",
+        ),
+    ),
+    Fault(
+        "compaction/rules-in-long-messages-are-lost",
+        "_said",
+        "_ruled(line)[:_QUOTED]",
+        "line[:_QUOTED]",
+        (f"{_SUMMARY}a_rule_at_the_end_of_a_long_message_is_kept",),
+    ),
+    Fault(
+        "compaction/whole-messages-push-rules-out",
+        "_quotes",
+        "lines = [*map(_ruled, lines[:last]), *lines[last:]]",
+        "pass",
+        (f"{_SUMMARY}rules_are_kept_where_the_messages_around_them_do_not_fit",),
+    ),
+    Fault(
+        "compaction/credentials-are-quoted",
+        "_said",
+        "{without_credentials(text)}",
+        "{text}",
+        (f"{_SUMMARY}credentials_become_marks",),
+    ),
+    Fault(
+        "compaction/words-without-end",
+        "compose",
+        "_cut(without_credentials(text.strip()), most * _MODEL_WORDS)",
+        "without_credentials(text.strip())",
+        (f"{_SUMMARY}words_without_end_are_cut",),
     ),
     Fault(
         "compaction/nothing-without-a-model",

@@ -4,8 +4,37 @@ from tests.mutants import Fault
 
 _CLI = "tests/bot/config/test_cli.py::test_"
 _FOLDERS = "tests/bot/config/test_folders.py::test_"
+_ASSUMED = "tests/bot/config/test_assumed.py::test_"
 
 FAULTS = (
+    Fault(
+        "config/assumed-in-silence",
+        "warnings",
+        "yield from assumed(config)",
+        "pass",
+        (f"{_ASSUMED}the_check_says_it", "tests/bot/cli/test_doctor.py::test_each_key_and_model_is_asked_for_a_word"),
+    ),
+    Fault(
+        "config/assumed-of-the-first-model-alone",
+        "_specs",
+        "[name for _, name in config.models() if name] + listed",
+        "listed",
+        (f"{_ASSUMED}a_model_of_an_unknown_provider",),
+    ),
+    Fault(
+        "config/assumed-though-written",
+        "assumed",
+        "if not (known or settings.max_output):",
+        "if not known:",
+        (f"{_ASSUMED}what_is_written_is_not_missed",),
+    ),
+    Fault(
+        "config/prices-missed-in-silence",
+        "Prices.look_up",
+        "filter(price_book.is_missing, looked_for)",
+        "()",
+        (f"{_ASSUMED}the_service_says_which_prices_it_does_not_find",),
+    ),
     Fault(
         "config/short-tokens",
         "_check_token",

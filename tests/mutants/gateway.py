@@ -34,6 +34,13 @@ FAULTS = (
         (f"{_LISTENER}answers_that_last_are_bounded_and_give_their_places_back[/v1/agent/{{run}}?wait=3600]",),
     ),
     Fault(
+        "gateway/a-command-that-asks-ends-its-run",
+        "become_message",
+        "replace(begun, turn_id=None)",
+        "begun",
+        ("tests/bot/gateway/test_agent_api.py::test_words_behind_a_level_of_thinking_are_answered_by_that_run",),
+    ),
+    Fault(
         "gateway/no-health-in-spare-places",
         "Gateway._health",
         'self._app if scope["path"] in HEALTH else _BUSY.response()',

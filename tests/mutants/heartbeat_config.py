@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-config/a-model-of-beats-without-its-provider",
-        "Config._model_has_its_provider",
+        "Config.models",
         '(("heartbeat", "model"), self.heartbeat.model),',
         "",
         (f"{_CONFIG}a_mistake_is_one_line",),

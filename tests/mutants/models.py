@@ -4,13 +4,130 @@ from tests.mutants import Fault
 
 _ENDED_EARLY = "tests/agent/test_ended_early.py::test_"
 _CLIENTS = "tests/wire/test_model_clients.py::test_"
+_OLLAMA = "tests/wire/test_ollama.py::test_"
 _MODEL_ERRORS = "tests/agent/test_model_errors.py::test_"
+_THINKING = "tests/bot/runs/test_model_commands.py::test_"
+_LEVELS = "tests/agent/models/test_anthropic_request.py::test_what_fits_is_the_level"
 
 FAULTS = (
     Fault(
+        "models/lacking-thinking-in-silence",
+        "Runner._run",
+        "not self._spec.background and self._route.lacks()",
+        "False",
+        (
+            f"{_THINKING}a_level_that_a_model_is_known_to_lack_is_told_once",
+            f"{_THINKING}a_budget_of_thinking_that_does_not_fit_is_lowered_before_the_request",
+        ),
+    ),
+    Fault(
+        "models/lacking-thinking-told-each-time",
+        "Route.lacks",
+        "or self.model.name in self._levels",
+        "",
+        (f"{_THINKING}a_level_that_a_model_is_known_to_lack_is_told_once",),
+    ),
+    Fault(
+        "models/lacking-thinking-for-good",
+        "OutageWatch.thinks_less",
+        'most = level if refused else "auto"',
+        'most = "off"',
+        (f"{_THINKING}a_level_that_a_model_is_known_to_lack_is_told_once",),
+    ),
+    Fault(
+        "models/thinking-budgets-of-any-size",
+        "Client.level_for",
+        "room <= _BUDGETS[levels[-2]]",
+        "False",
+        (_LEVELS, f"{_THINKING}a_budget_of_thinking_that_does_not_fit_is_lowered_before_the_request"),
+    ),
+    Fault(
+        "models/output-limit-without-thinking",
+        "Client.output_limit",
+        "return sum(_budgeted(self._spec, self.max_output, level))",
+        "return self.max_output",
+        (_LEVELS,),
+    ),
+    Fault(
+        "models/ollama-like-any-server",
+        "is_ollama",
+        'spec.api == "openai-chat" and',
+        "False and",
+        (
+            f"{_OLLAMA}the_context_that_is_wanted_is_set",
+            "tests/bot/runs/test_ollama_context.py::test_nothing_is_left_out_in_silence",
+        ),
+    ),
+    Fault(
+        "models/ollama-asked-for-its-own-choice",
+        "Client._set_context",
+        '"parameters": {"num_ctx": wanted}',
+        '"parameters": {}',
+        (f"{_OLLAMA}the_context_that_is_wanted_is_set",),
+    ),
+    Fault(
+        "models/ollama-told-to-download",
+        "Client._set_context",
+        'await self._call("show", {"model": model})',
+        "pass",
+        (f"{_OLLAMA}a_cloud_model_and_one_that_is_missing_are_just_asked",),
+    ),
+    Fault(
+        "models/ollama-behind-the-payload-log",
+        "LoggedClient.stream",
+        "self._measure()",
+        "pass",
+        (f"{_OLLAMA}the_payload_log_hides_no_context",),
+    ),
+    Fault(
+        "models/ollama-without-a-removed-variant",
+        "Client.stream",
+        "self._is_set = False",
+        "pass",
+        (f"{_OLLAMA}a_variant_that_was_removed_is_made_again",),
+    ),
+    Fault(
+        "models/ollama-believed-unread",
+        "Client._set_context",
+        "self.context_window = min(real, wanted)",
+        "pass",
+        (
+            f"{_OLLAMA}a_server_that_gives_less_is_believed",
+            "tests/bot/runs/test_ollama_context.py::test_nothing_is_left_out_in_silence",
+        ),
+    ),
+    Fault(
+        "models/ollama-sent-what-does-not-fit",
+        "Client.stream",
+        "if room < _LEAST_ANSWER:",
+        "if False:",
+        (f"{_OLLAMA}a_server_that_gives_less_is_believed",),
+    ),
+    Fault(
+        "models/ollama-answers-push-the-beginning-out",
+        "Client.stream",
+        "min(request.max_output, max(room - sent // 8, _LEAST_ANSWER))",
+        "request.max_output",
+        (f"{_OLLAMA}the_answer_has_no_more_room_than_the_context",),
+    ),
+    Fault(
+        "models/ollama-asked-once-and-never-again",
+        "Client._ask",
+        "self._asking is None or (self._asking.done() and not self._is_set)",
+        "self._asking is None",
+        (f"{_OLLAMA}a_server_that_comes_later_is_asked_then",),
+    ),
+    Fault(
+        "models/ollama-asked-with-every-message",
+        "Client._set_context",
+        "self._is_set = True",
+        "pass",
+        (f"{_OLLAMA}the_context_that_is_wanted_is_set",),
+    ),
+    Fault(
         "models/cuts-counted-anew-after-a-restart",
-        "Loop._answer",
-        "self._context.marked(spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS",
+        "Loop._note_behind",
+        "self._context.marked(self._spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS",
         "self.answers < LIMIT_CUTS",
         (f"{_ENDED_EARLY}the_cuts_of_a_turn_are_counted_over_a_restart",),
     ),

@@ -7,6 +7,20 @@ _MODELS = "tests/bot/runs/test_model_commands.py::test_"
 
 FAULTS = (
     Fault(
+        "outages/probes-cost-nothing",
+        "OutageWatch._probe",
+        "if usage != Usage():",
+        "if False:",
+        ("tests/bot/runs/test_outages.py::test_what_a_probe_uses_is_counted_for_the_bot_alone",),
+    ),
+    Fault(
+        "outages/probes-are-left-before-they-say-their-usage",
+        "Fleet.probe",
+        "await self.works(client)\n        except",
+        "break\n        except",
+        ("tests/bot/runs/test_outages.py::test_what_a_probe_uses_is_counted_for_the_bot_alone",),
+    ),
+    Fault(
         "outages/no-key-rests",
         "Fleet.rest",
         "self.rests[of] = rest",
@@ -33,6 +47,13 @@ FAULTS = (
         "if away != self._away:",
         "if away:",
         (f"{_OUTAGES}another_model_stands_in_and_leaves_again",),
+    ),
+    Fault(
+        "outages/the-next-one-is-silent",
+        "Outages.park",
+        "ended_at >= outage_told_at",
+        "false",
+        (f"{_OUTAGES}the_next_outage_is_told_as_well",),
     ),
     Fault(
         "outages/parked-for-ever",

@@ -29,7 +29,7 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(635, aim=600),
+        "calls": Limit(641, aim=600),
         "files": Limit(84, aim=60),
         "crossings": Limit(62),
         "statements": Limit(45, aim=55),
@@ -37,7 +37,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_410),
+        "calls": Limit(2_419),
         "files": Limit(101),
         "crossings": Limit(143),
         "statements": Limit(161),
@@ -45,7 +45,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(674),
+        "calls": Limit(679),
         "files": Limit(79),
         "crossings": Limit(100),
         "statements": Limit(67),
@@ -53,7 +53,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(21),
     },
     "aged message": {
-        "calls": Limit(635, aim=600),
+        "calls": Limit(641, aim=600),
         "statements": Limit(45, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),

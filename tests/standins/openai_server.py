@@ -1,4 +1,4 @@
-"""Stand-ins on loopback for OpenAI's chat completions and for Ollama's copy of them.
+"""A stand-in on loopback for OpenAI's chat completions; the one for Ollama is made of it, in `ollama_server.py`.
 
     async with OpenAIServer() as server:
         server.add(Say("hello"), Call("read", {"path": "a.txt"}))
@@ -107,7 +107,7 @@ class OpenAIServer(ModelServer):
         if self.models is not None and body["model"] not in self.models:
             text = f"The model `{body['model']}` does not exist or you do not have access to it."
             raise Refused(404, "model_not_found", text)
-        tokens = sum(len(text) for text, _ in _prompt(body)) // 4
+        tokens = tokens_of(body)
         if tokens > self.context_window:
             text = f"This model's maximum context length is {self.context_window} tokens."
             text = f"{text} However, your messages resulted in {tokens} tokens."
@@ -145,65 +145,9 @@ class OpenAIServer(ModelServer):
         return web.json_response({"object": "list", "data": models})
 
 
-class OllamaServer(OpenAIServer):
-    """A local Ollama: no key, unknown fields ignored, only its own models, whole tool calls in one chunk.
-
-    `GET /`, `/api/version` and `/api/tags` answer a probe. `models` are the names it has pulled.
-    """
-
-    def __init__(self, *, models: Sequence[str] = ("qwen3:8b",), **options: Any) -> None:
-        super().__init__(models=models, reasoning="reasoning", **options)
-
-    def add_routes(self, app: web.Application) -> None:
-        super().add_routes(app)
-        app.router.add_get("/", self._root)
-        app.router.add_get("/api/version", self._version)
-        app.router.add_get("/api/tags", self._tags)
-
-    def key_of(self, request: web.BaseRequest) -> str:
-        return ""
-
-    def examine(self, request: web.BaseRequest, body: dict[str, Any]) -> None:
-        model = body.get("model")
-        if not model:
-            raise Refused(400, "", "model is required")
-        if not body.get("messages"):
-            raise Refused(400, "", "[] is too short - 'messages'")
-        if model not in (self.models or ()) and f"{model}:latest" not in (self.models or ()):
-            raise Refused(404, "", f"model '{model}' not found")
-
-    def wire(self, request: Request) -> OpenAIWire:
-        return OllamaWire(request.body, self._use(request), self.reasoning)
-
-    def error_body(self, status: int, kind: str | None, message: str, param: str | None) -> dict[str, object]:
-        type_ = {400: "invalid_request_error", 404: "not_found_error"}.get(status, "api_error")
-        return {"error": {"message": message, "type": type_, "param": None, "code": None}}
-
-    async def _root(self, http: web.Request) -> web.Response:
-        return web.Response(text="Ollama is running")
-
-    async def _version(self, http: web.Request) -> web.Response:
-        return web.json_response({"version": "0.12.6"})
-
-    async def _tags(self, http: web.Request) -> web.Response:
-        details = {
-            "format": "gguf",
-            "family": "qwen3",
-            "parameter_size": "8.2B",
-            "quantization_level": "Q4_K_M",
-        }
-        models = [
-            {
-                "name": name,
-                "model": name,
-                "modified_at": "2026-01-01T00:00:00Z",
-                "size": 5_225_388_164,
-                "digest": f"{index:064x}",
-                "details": details,
-            }
-            for index, name in enumerate(self.models or ())
-        ]
-        return web.json_response({"models": models})
+def tokens_of(body: dict[str, Any]) -> int:
+    """The tokens of a request, about."""
+    return sum(len(text) for text, _ in _prompt(body)) // 4
 
 
 def _prompt(body: dict[str, Any]) -> list[tuple[str, bool]]:
@@ -253,12 +197,12 @@ class OpenAIWire:
         type_ = TYPES.get(part.status, "invalid_request_error")
         code = part.kind or CODES.get(part.status) or None
         error = {"message": part.message or "A scripted failure.", "type": type_, "param": None, "code": code}
-        return _line({"error": error})
+        return line({"error": error})
 
     def finish(self, reason: str | None) -> bytes:
         events = self._chunk({}, self._reason(reason))
         if self._usage_wanted:
-            events += _line({**self._head(), "choices": [], "usage": self._usage()})
+            events += line({**self._head(), "choices": [], "usage": self._usage()})
         return events + b"data: [DONE]\n\n"
 
     def message(self, parts: Sequence[Say | Think | Call], reason: str | None) -> dict[str, object]:
@@ -332,39 +276,8 @@ class OpenAIWire:
             chunk["usage"] = None
         if self._padded:
             chunk["obfuscation"] = "Yp3kQ"
-        return _line(chunk)
+        return line(chunk)
 
 
-class OllamaWire(OpenAIWire):
-    """Ollama's chunks: the role in each, a tool call whole in one, nothing of OpenAI's extras."""
-
-    def start(self) -> bytes:
-        return b""
-
-    def open(self, part: Say | Think | Call) -> bytes:
-        if not isinstance(part, Call):
-            return b""
-        return self._chunk({"tool_calls": [{"index": self._next_call(), **self._call(part, part.raw)}]})
-
-    def delta(self, part: Say | Think | Call, piece: str) -> bytes:
-        if isinstance(part, Call):
-            self._count(part, piece)
-            return b""
-        return super().delta(part, piece)
-
-    def _head(self, kind: str = "chat.completion.chunk") -> dict[str, object]:
-        return {
-            "id": "chatcmpl-1",
-            "object": kind,
-            "created": CREATED,
-            "model": self._model,
-            "system_fingerprint": "fp_ollama",
-        }
-
-    def _chunk(self, delta: dict[str, object], finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": {"role": "assistant", "content": "", **delta}, "finish_reason": finish}
-        return _line({**self._head(), "choices": [choice]})
-
-
-def _line(data: dict[str, object]) -> bytes:
+def line(data: dict[str, object]) -> bytes:
     return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()

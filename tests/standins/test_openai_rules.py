@@ -14,7 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.standins.openai_server import OllamaServer, OpenAIServer
+from tests.standins.ollama_server import OllamaServer
+from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call, Say, Think
 
 Json = dict[str, Any]

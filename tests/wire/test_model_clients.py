@@ -104,6 +104,8 @@ async def test_a_conversation_with_calls_and_images_is_accepted_and_its_prefix_s
         (Fail(429, retry_after=2), ErrorKind.RATE_LIMIT, 2),
         (Fail(500), ErrorKind.OVERLOADED, None),
         (Fail(502, body=b"<html>bad gateway</html>"), ErrorKind.OVERLOADED, None),
+        (Fail(200, body=b'{"error": {"message": "Rate limit exceeded", "code": 429}}'), ErrorKind.RATE_LIMIT, None),
+        (Fail(200, body=b"<html>log in</html>"), ErrorKind.NETWORK, None),
         (Fail(503), ErrorKind.OVERLOADED, None),
         (Fail(402), ErrorKind.BILLING, None),
         (Fail(413), ErrorKind.CONTEXT_OVERFLOW, None),

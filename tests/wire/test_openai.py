@@ -10,7 +10,8 @@ from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Text, Thinking, ToolResult
 from agent.models.base import ModelClient
 from tests.agent.models.makers import user
-from tests.standins.openai_server import OllamaServer, OpenAIServer
+from tests.standins.ollama_server import OllamaServer
+from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
 from tests.standins.script import Call, Fail, Say, Think
 from tests.wire.model_clients import KEY, ask, client_of, failure

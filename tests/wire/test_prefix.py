@@ -50,7 +50,7 @@ def settings(server: ModelServer) -> Json:
         "models": {"some-model": {"thinking": anthropic, "max_output": 4096}},
     }
     return {
-        "agent": {"model": "house/some-model", "max_steps": 4, "thinking": "low"},
+        "agent": {"model": "house/some-model", "max_steps": 4, "thinking": "low" if anthropic else "auto"},
         "providers": {"house": provider},
         "channels": {"telegram": {"streaming": {"min_chars": 1, "max_chars": 80}}},
     }

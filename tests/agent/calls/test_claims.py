@@ -89,3 +89,35 @@ async def test_what_answers_the_note_must_say_something(tmp_path: Path) -> None:
 
 def test_a_report_about_the_world_is_no_claim() -> None:
     assert not unfounded("The backup of Monday is complete, and 42 files were stored.", ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Message sent!",
+            "File saved.",
+            "Done: file saved as a.md",
+            "Gespeichert!",
+            "Reminder set for tomorrow at 9.",
+        ),
+        *("Ich hab's an Tom geschickt.", "Ive updated your calendar", "I just ran the tests and they all pass."),
+        *("I restarted nginx.", "I have installed the package and pushed the commit."),
+    ],
+)
+def test_short_reports_and_commands_are_claims(text: str) -> None:
+    assert unfounded(text, ("read",))
+    assert not unfounded(text, ("exec",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Saved searches are under the menu.", "Deleted files go to the trash.", "Sent items are in the folder Sent."),
+        *("Messages sent to the group are seen by all.", "Files saved by default lie in Downloads."),
+        *("I ran into a problem while reading it.", "We ran the marathon in 2019.", "Posted speed limits apply."),
+        *("The report saved us a lot of time.", "Notes created in the app sync by themselves."),
+    ],
+)
+def test_words_about_the_world_are_no_claims(text: str) -> None:
+    assert not unfounded(text, ())

@@ -1,11 +1,12 @@
 """What is sent to Anthropic."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.message import Message, Thinking, ToolResult
-from agent.models.anthropic import body_of
+from agent.models.anthropic import Client, body_of
 from agent.models.base import ThinkingLevel
 from tests.agent.models.makers import (
     PNG,
@@ -122,7 +123,7 @@ def test_a_message_never_ends_with_thinking() -> None:
     ("model", "level", "fields"),
     [
         ("claude-opus-5-5", "off", {}),
-        ("claude-opus-5-5", "x-high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "xhigh"}}),
+        ("claude-opus-5-5", "x-high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}),
         ("claude-sonnet-4-6", "low", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
         ("claude-opus-4-7", "high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
         ("claude-haiku-4-5", "medium", {"thinking": {"type": "enabled", "budget_tokens": 8192}, "max_tokens": 12288}),
@@ -167,6 +168,32 @@ def test_a_budget_needs_room_and_a_turn_that_began_with_thinking() -> None:
     assert "thinking" in body_of(request(*asked, assistant("done", **own), user("more"), thinking="high"), old)
 
 
+@pytest.mark.parametrize(
+    ("model", "window", "output", "wanted", "level", "limit"),
+    [
+        ("claude-haiku-4-5", 200_000, 4096, "high", "high", 36_864),
+        ("claude-haiku-4-5", 200_000, 32_000, "high", "high", 64_000),  # of 32,768 all but little
+        ("claude-haiku-4-5", 200_000, 32_000, "x-high", "x-high", 64_000),
+        ("claude-opus-4-1", 200_000, 32_000, "high", "high", 32_000),  # more than medium
+        ("claude-haiku-4-5", 24_000, 4096, "high", "medium", 12_000),  # no more than medium fits
+        ("claude-haiku-4-5", 10_240, 4096, "high", "low", 5120),
+        ("claude-haiku-4-5", 10_238, 4096, "high", "auto", 4096),
+        ("claude-haiku-4-5", 10_238, 4096, "x-high", "auto", 4096),
+        ("claude-haiku-4-5", 200_000, 4096, "off", "off", 4096),
+        ("claude-opus-5-5", 10_000, 8000, "high", "high", 8000),  # it has no budget
+    ],
+)
+def test_what_fits_is_the_level(
+    model: str, window: int, output: int, wanted: ThinkingLevel, level: ThinkingLevel, limit: int
+) -> None:
+    made = spec("anthropic", model, context_window=window, max_output=output, thinks=True)
+    client = Client(made)
+    assert (client.level_for(wanted), client.output_limit(wanted)) == (level, limit)
+    body = body_of(request(user("hi"), max_output=output, thinking=client.level_for(wanted)), made)
+    assert body["max_tokens"] == limit, "the limit that is reserved is the one that is sent"
+    assert Client(replace(made, thinks=False)).level_for(wanted) == "auto"
+
+
 def marks(body: Any) -> list[tuple[str, int]]:
     found = [("tools", place) for place, tool in enumerate(body["tools"]) if "cache_control" in tool]
     found += [("system", place) for place, block in enumerate(body["system"]) if "cache_control" in block]
@@ -198,3 +225,11 @@ def test_each_request_is_marked_where_the_one_before_ended() -> None:
         [("messages", 4), ("messages", 6)],
     ]
     assert all(marks(body)[:2] == [("tools", 1), ("system", 0)] for body in bodies)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-1", "claude-opus-5-5", "claude-haiku-4-5"])
+@pytest.mark.parametrize("level", ["auto", "off", "low", "medium", "high", "x-high"])
+def test_the_most_output_is_what_the_request_allows(model: str, level: ThinkingLevel) -> None:
+    made = request(user("hi"), thinking=level)
+    there = spec("anthropic", model, max_output=made.max_output, thinks=True)
+    assert Client(there).output_limit(level) == body_of(made, there)["max_tokens"]

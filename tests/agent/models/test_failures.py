@@ -88,6 +88,24 @@ def openai(code: str | None, message: str, kind: str = "invalid_request_error") 
         (None, anthropic("invalid_request_error", "something"), K.INVALID_REQUEST),
         (None, {"error": {"message": "Provider returned error: server is busy", "code": 502}}, K.OVERLOADED),
         (None, {"error": "something broke"}, K.UNKNOWN),
+        (None, {"error": {"message": "Rate limit exceeded: free-models-per-min.", "code": 429}}, K.RATE_LIMIT),
+        (None, {"error": {"message": "No auth credentials found", "code": 401}}, K.AUTH),
+        (None, {"error": {"message": "Provider returned error", "code": 502}}, K.OVERLOADED),
+        (None, {"error": {"message": "exceeded token rate limit", "code": "429"}}, K.RATE_LIMIT),
+        (400, anthropic("invalid_request_error", "You have reached your specified API usage limits. You will regain"
+                        " access on 2026-12-01 at 00:00 UTC."), K.BILLING),
+        (429, {"error": {"code": "1113", "message": "Insufficient balance or no resource package."}}, K.BILLING),
+        (403, {"error": "Your team has either used all available credits or reached its limit."}, K.BILLING),
+        (429, openai(None, "please check your plan", "exceeded_current_quota_error"), K.BILLING),
+        (429, openai("rate_limit_exceeded", "Request too large for gpt-4o on tokens per min (TPM): Limit 30000,"
+                     " Requested 40123. The input or output tokens must be reduced.", "tokens"), K.CONTEXT_OVERFLOW),
+        (400, openai("1261", "Prompt exceeds max length"), K.CONTEXT_OVERFLOW),
+        (400, openai(None, "Range of input length should be [1, 129024]"), K.CONTEXT_OVERFLOW),
+        (422, {"error": "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000"},
+         K.CONTEXT_OVERFLOW),
+        (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000"}, K.CONTEXT_OVERFLOW),
+        (400, {"error": {"message": "Unsupported value: 'xhigh' is not supported with this model.", "type": "x",
+                         "param": "reasoning.effort", "code": "unsupported_value"}}, K.THINKING_UNSUPPORTED),
     ],
 )  # fmt: skip
 def test_kinds(status: int | None, payload: Any, kind: ErrorKind) -> None:

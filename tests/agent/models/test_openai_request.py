@@ -64,6 +64,7 @@ def test_effort_only_where_thinking_is_asked_for() -> None:
         ("gpt-5.5", "", {"off": "none", "low": "low", "x-high": "xhigh"}),
         ("o4-mini", "", {"off": None, "high": "high", "x-high": "xhigh"}),
         ("gemini-3-pro", "https://generativelanguage.googleapis.com/v1beta/openai", {"off": "none", "x-high": "high"}),
+        ("deepseek-flash", "https://api.deepseek.com/v1", {"off": None, "medium": "high", "x-high": "max"}),
         ("qwen/qwen4", "https://openrouter.ai/api/v1", {"off": "none", "x-high": "xhigh"}),
         ("openai/gpt-oss-120b", "https://api.groq.com/openai/v1", {"off": None, "x-high": "high"}),
         ("qwen3:8b", "http://127.0.0.1:11434/v1", {"off": "none", "x-high": "high"}),
@@ -133,3 +134,23 @@ def test_what_a_server_wants_back_with_a_call_goes_back_to_its_own_model() -> No
     assert made[1]["tool_calls"][0]["extra_content"] == extra
     other = messages(user("a"), answer.message, results(("c1", "A")), model="other")
     assert "extra_content" not in other[1]["tool_calls"][0]
+
+
+@pytest.mark.parametrize("url", ["https://api.deepseek.com/v1", "https://api.moonshot.ai/v1"])
+def test_reasoning_comes_back_with_calls_where_that_is_wanted(url: str) -> None:
+    given = [
+        user("a"),
+        assistant(Thinking("hm"), "b"),
+        user("c"),
+        assistant(Thinking("so"), call("c1")),
+        results(("c1", "A")),
+    ]
+    made = messages(*given, base_url=url)
+    assert "reasoning_content" not in made[1]
+    assert made[3]["reasoning_content"] == "so"
+    assert messages(*given, base_url=url, model="other")[3]["reasoning_content"] == "", "another model wrote it"
+    assert "reasoning_content" not in messages(*given)[3]
+    there = spec("openai-chat", base_url=url)
+    assert body_of(request(user("hi"), thinking="off"), there)["thinking"] == {"type": "disabled"}
+    assert "thinking" not in body_of(request(user("hi")), there)
+    assert "thinking" not in body_of(request(user("hi"), thinking="off"), LOCAL)

@@ -151,6 +151,11 @@ def test_reasoning_goes_back_to_the_model_that_wrote_it_before_what_it_led_to() 
     assert [item.get("type", item.get("role")) for item in body["input"]] == ["user", "assistant", "user"]
 
 
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "openai/gpt-4.1", "gpt-5-chat-latest"])
+def test_reasoning_is_not_wanted_of_models_that_have_none(model: str) -> None:
+    assert "include" not in body_of(request(user("hi")), spec("openai-responses", model))
+
+
 def test_levels_of_thinking() -> None:
     there = spec("openai-responses", "gpt-5.5")
     assert "reasoning" not in body_of(request(user("hi")), there)

@@ -10,6 +10,7 @@ from tests.forked import begin
 from tests.standins.cli_programs import CliProgram
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_server import DiscordServer
+from tests.standins.ollama_server import OllamaServer
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.slack_ledger import Rule as SlackRule
 from tests.standins.slack_server import SlackServer
@@ -76,7 +77,14 @@ async def test_each_key_and_model_is_asked_for_a_word(tmp_path: Path) -> None:
         (tmp_path / "config.yaml").write_text(
             json.dumps({"providers": {"mine": provider}, "agent": {"model": "mine/good"}})
         )
-        said = {text: state for state, text in (await examined(tmp_path))["model"]}
+        found = await examined(tmp_path)
+        said = {text: state for state, text in found["model"]}
+        assumed = [text for state, text in found["configuration"] if state == "note" and "is assumed: a window" in text]
+        assert [text.partition(" is assumed")[0] for text in assumed] == [
+            "of `mine/good`",
+            "of `mine/other`",
+            "of `mine/gone`",
+        ]
         assert said["mine/good with key 1 of 2 answers"] == "ok"
         assert said["mine/other with key 1 of 2 answers"] == "ok"
         refused = [text for text, state in said.items() if state == "wrong"]
@@ -84,6 +92,16 @@ async def test_each_key_and_model_is_asked_for_a_word(tmp_path: Path) -> None:
         assert any(text.startswith("mine/good with key 2 of 2 does not answer: auth: ") for text in refused)
         assert any(text.startswith("mine/gone with key 1 of 2 does not answer: ") for text in refused)
         assert not [text for text in said if "k-wrong" in text]
+
+
+async def test_a_smaller_context_than_wanted_is_said(tmp_path: Path) -> None:
+    async with OllamaServer(trained=8192) as server:
+        models = {"qwen3:8b": {"context_window": 9000}}
+        (tmp_path / "config.yaml").write_text(
+            json.dumps({"providers": {"ollama": {"base_url": server.base_url, "models": models}}})
+        )
+        [(state, text)] = (await examined(tmp_path))["model"]
+        assert (state, "8,192 tokens instead of 9,000" in text) == ("note", True)
 
 
 async def test_a_platform_that_is_not_there_is_said_without_the_token(tmp_path: Path) -> None:

@@ -203,6 +203,10 @@ class TestProbe:
     def test_the_first_model_is_taken(self, url: str) -> None:
         assert probe_ollama(url) == "llama4:8b"
 
+    def test_a_variant_of_ours_is_no_model(self, url: str, answer: dict[str, object]) -> None:
+        answer["body"] = {"models": [{"name": "llama4:8b-hark16384"}, {"name": "llama4:8b"}]}
+        assert probe_ollama(url) == "llama4:8b"
+
     @pytest.mark.parametrize("body", [{"models": []}, {"models": [{}]}, [], {"models": None}, "x"])
     def test_a_server_without_models_is_none(self, url: str, answer: dict[str, object], body: object) -> None:
         answer["body"] = body

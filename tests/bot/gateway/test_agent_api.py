@@ -137,3 +137,15 @@ async def test_another_extra_context_is_another_body(tmp_path: Path) -> None:
         assert await submit("hello", http_key("x"), PLACE, "program", "k", Wishes(thinking="low")) is None
         assert await submit("hello", http_key("x"), PLACE, "program", "k") is None
         await lanes_idle()
+
+
+async def test_words_behind_a_level_of_thinking_are_answered_by_that_run(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang, "Four.")
+        run = (await submit(hark, "/think high what is 2 + 2?")).turn_id
+        waiting = asyncio.create_task(finished(hark, run))
+        await hark.model.until_requests(1)
+        assert not waiting.done()
+        hang.release()
+        assert (await waiting).text == "Four."

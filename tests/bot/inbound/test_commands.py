@@ -24,6 +24,7 @@ OWNERS = (
     "\n- /schedule [action] [details] – Reminders and jobs: list; at TIME, every 2h or cron “0 9 * * 1-5”, and what to"
     " do; pause, resume, … ID.",
     "\n- /heartbeat [action] – Whether and when I look by myself what needs attention.",
+    "- /budget [choice] [turn] – What waits for a budget: more, cheaper or tomorrow.\n",
 )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.errors import BudgetReached
 from agent.events import Outcome, RunRef
 from agent.message import Usage
-from agent.models.base import ModelSpec
+from agent.models.base import ModelSpec, ThinkingLevel
 from bot.clock import Clock
 from bot.config.budget import Budget, Limit
 from bot.config.prices import Prices
@@ -78,6 +78,21 @@ async def most(home: Path, max_output: int = 1000) -> int:
     async with running(home, config=budget(turn={"tokens": 1}), model=model) as hark:
         (text,) = (await hark.say("x")).texts
     return int(text.partition("could take ")[2].partition(".")[0].replace(",", ""))
+
+
+async def test_what_thinking_adds_to_an_answer_is_reserved(tmp_path: Path) -> None:
+    class Thoughtful(ScriptedModel):
+        thinks = True
+
+        def output_limit(self, level: ThinkingLevel) -> int:
+            return self.max_output + 5000 * (level == "high")
+
+    need = await most(tmp_path / "before")
+    thinking: Mapping[str, Any] = {"agent": {"thinking": "high"}}
+    for tokens, outcome in ((need + 4900, Outcome.PARKED), (need + 5100, Outcome.COMPLETED)):
+        limited = budget(turn={"tokens": tokens}) | thinking
+        async with running(tmp_path / str(tokens), config=limited, model=Thoughtful(max_output=1000)) as hark:
+            assert (await hark.say("x")).outcome is outcome
 
 
 async def test_a_turn_that_reaches_its_budget_keeps_what_it_has_done(tmp_path: Path) -> None:

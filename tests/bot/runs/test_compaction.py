@@ -7,7 +7,7 @@ import pytest
 
 from agent.context import LEFT_OUT
 from agent.events import Notice, Outcome
-from agent.models.base import ModelRequest
+from agent.models.base import ModelRequest, ThinkingLevel
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running
 from tests.standins.openai_server import OpenAIServer
@@ -23,6 +23,15 @@ LONG = "lorem ipsum dolor sit amet " * 60
 
 def small() -> ScriptedModel:
     return ScriptedModel(context_window=WINDOW, max_output=1000)
+
+
+class Thoughtful(ScriptedModel):
+    """A model whose limit of output is raised by 10,000 tokens where it is to think."""
+
+    thinks = True
+
+    def output_limit(self, level: ThinkingLevel) -> int:
+        return self.max_output + 10_000 * (level != "auto")
 
 
 def asked(hark: Hark) -> list[ModelRequest]:
@@ -269,3 +278,12 @@ async def test_the_configured_model_sums_up(tmp_path: Path, model: str | None) -
             assert "They asked numbers." in one.requests[-1].first_user_text
             one.tolerate("prefix changed")
             two.tolerate("prefix changed")
+
+
+async def test_room_is_left_for_what_thinking_adds_to_an_answer(tmp_path: Path) -> None:
+    for level, summed_up in (("auto", False), ("high", True)):
+        model = Thoughtful(context_window=WINDOW, max_output=1000)
+        async with running(tmp_path / level, model=model, config=LATE | {"agent": {"thinking": level}}) as hark:
+            hark.model.whenever(ASKS, "They talked about lorem ipsum.")
+            await talk(hark, 5)
+            assert (bool(asked(hark)), hark.model.requests[-1].thinking) == (summed_up, level)

@@ -14,6 +14,7 @@ from bot.people.access import OWNER
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import http_key
 from tests.service import Hark, running
+from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Fail, Say
 
@@ -50,7 +51,7 @@ async def test_a_session_chooses_its_model(tmp_path: Path) -> None:
             assert "`two/gpt-5.1`" in await command(hark, "/model two/gpt-5.1", "2")
             two.add(Say("From two."))
             one.add(Say("From one."))
-            told = await hark.say("hello", sender="2")
+            told = await hark.say("hi", sender="2")
             assert told.texts == ["From two."]
             assert [start.model for start in told.of(AgentStart)] == ["two/gpt-5.1"]
             assert told.end.model == "two/gpt-5.1"
@@ -58,10 +59,10 @@ async def test_a_session_chooses_its_model(tmp_path: Path) -> None:
             assert "chosen here" in await command(hark, "/model", "2")
         async with running(tmp_path, config=config(one, two), chosen=True) as hark:
             two.add(Say("Again from two."))
-            assert (await hark.say("hello", sender="2")).texts == ["Again from two."]
+            assert (await hark.say("hi", sender="2")).texts == ["Again from two."]
             assert "as configured" in await command(hark, "/model default", "2")
             one.add(Say("Back at one."))
-            assert (await hark.say("hello", sender="2")).texts == ["Back at one."]
+            assert (await hark.say("hi", sender="2")).texts == ["Back at one."]
 
 
 @pytest.mark.parametrize("name", ["nobody/gpt", "nothing", "anthropic/claude"])
@@ -145,3 +146,42 @@ async def test_one_call_of_the_http_interface_chooses_for_itself(tmp_path: Path)
             assert view is not None
             await hark.until(lambda turn=view.turn_id: hark.stored.turns(turn_id=turn, state="done"), "the answer")
         assert (efforts(two), efforts(one)) == (["high"], [None])
+
+
+async def test_a_level_that_a_model_is_known_to_lack_is_told_once(tmp_path: Path) -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        one.default = two.default = lambda request: [Say("Done.")]
+        settings = config(one, two)
+        settings["providers"]["one"]["models"] = {"gpt-5.1": {"thinking": False}}
+        told = "(`one/gpt-5.1` lacks the level of thinking; it answers with none.)"
+        async with running(tmp_path, config=settings, chosen=True) as hark:
+            assert (await hark.say("hello")).texts == ["Done."], "auto wants none"
+            assert await command(hark, "/think high") == "Thinking is high."
+            assert (await hark.say("hello")).texts == [told, "Done."]
+            assert "`one/gpt-5.1` has none" in await command(hark, "/think")
+            assert (await hark.say("/think low hello")).texts == ["Done."]
+        async with running(tmp_path, config=settings, chosen=True) as hark:
+            assert (await hark.say("hello")).texts == ["Done."]
+            assert (await hark.say("hi", sender="2")).texts == ["Done."], "auto wants none"
+            await command(hark, "/model two/gpt-5.1")
+            assert (await hark.say("hello")).texts == ["Done."]
+            await command(hark, "/model default")
+        async with running(tmp_path, config=config(one, two), chosen=True) as hark:
+            assert (await hark.say("hello")).texts == ["Done."]
+        assert efforts(one) == [None, None, None, None, None, "high"], "what the configuration says later counts"
+        assert efforts(two) == ["high"]
+
+
+async def test_a_budget_of_thinking_that_does_not_fit_is_lowered_before_the_request(tmp_path: Path) -> None:
+    model = {"thinking": True, "context_window": 24_000, "max_output": 4096}
+    async with AnthropicServer() as server:
+        server.default = lambda request: [Say("Done.")]
+        provider = {"api": "anthropic", "base_url": server.url, "api_keys": ["test-key"]}
+        providers = {"mine": provider | {"models": {"claude-haiku-4-5": model}}}
+        settings = {"agent": {"model": "mine/claude-haiku-4-5", "thinking": "high"}, "providers": providers}
+        async with running(tmp_path, config=settings, chosen=True) as hark:
+            told = "(`mine/claude-haiku-4-5` lacks the level of thinking; it answers with medium.)"
+            assert [(await hark.say("hello")).texts for _ in range(2)] == [[told, "Done."], ["Done."]]
+            assert "has medium" in await command(hark, "/think")
+        sent = [request.body["thinking"]["budget_tokens"] for request in server.requests]
+        assert sent == [7904, 7904], "all that fits, which is less than for high"

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from agent.errors import ErrorKind
 from agent.events import AgentEnd, MessageEnd, Notice, Outcome
-from bot.runs.outages import OTHERWISE_EVERY, PARKED_EVERY
+from bot import wording
+from bot.runs.outages import MENDED_EVERY, OTHERWISE_EVERY, PARKED_EVERY
 from bot.service import SWEEP_EVERY
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, session_of
@@ -258,3 +260,43 @@ async def test_an_answer_that_broke_off_is_continued_by_another_model(tmp_path: 
             assert reply.outcome is Outcome.COMPLETED
             assert reply.texts[-1].endswith("line of it.")
             assert [event.cut for event in reply.of(MessageEnd)][-1] is False
+
+
+async def test_what_a_probe_uses_is_counted_for_the_bot_alone(tmp_path: Path) -> None:
+    async with OpenAIServer(keys=KEYS) as one, OpenAIServer(keys=KEYS) as two:
+        one.add(Fail(529))
+        two.default = lambda request: [Say("From two.")]
+        asked = config(one, two, fallbacks=[{"model": "two/gpt", "on": ["overloaded"]}])
+        async with running(tmp_path, config=asked, chosen=True) as hark:
+            await hark.say("hello")
+            one.add(Say("pong"))
+            await pass_time(hark, OTHERWISE_EVERY)
+            await hark.until(lambda: hark.stored.usage(turn_id=""), "the row of the probe")
+            columns = ("session_key", "sender", "job_id", "model")
+            assert hark.stored.usage(*columns, turn_id="") == [("", "", "", "one/gpt")]
+            ((read, written),) = hark.stored.usage("input", "output", turn_id="")
+            assert (read > 0, written > 0) == (True, True)
+            await hark.write("/usage")
+            tables = (await hark.until_texts(3))[2]
+            assert "| probes of models | 1 |" in tables
+            assert "| one/gpt | 1 |" in tables
+
+
+@pytest.mark.parametrize(
+    ("seconds", "span"), [(20, "a minute"), (75, "a minute"), (89.9, "2 minutes"), (300, "5 minutes")]
+)
+def test_how_long_an_outage_may_last(seconds: float, span: str) -> None:
+    assert f"in about {span};" in wording.outage(ErrorKind.RATE_LIMIT, seconds, "", to_owner=False)
+
+
+async def test_the_next_outage_is_told_as_well(tmp_path: Path) -> None:
+    async with OpenAIServer(keys=KEYS) as server, running(tmp_path, config=config(server), chosen=True) as hark:
+        for number in (1, 2):
+            server.add(Fail(402))
+            await hark.write(f"hello {number}")
+            told = (await hark.until_texts(2 * number - 1))[-1]
+            assert "kept your message" in told
+            server.add(Say("pong"))
+            server.add(Say(f"There {number}."))
+            await pass_time(hark, MENDED_EVERY)
+            assert (await hark.until_texts(2 * number))[-1] == f"There {number}."

@@ -22,6 +22,7 @@ SECRETS = {
     "slack app": "xapp-1-2-0123456789abcdef",
     "slack signature": "0123456789abcdef0123456789abcdef",
     "gateway": "a-long-token-of-the-gateway",
+    "collector": "a-key-of-the-collector-0123456789",
     "first key": "sk-first-0123456789",
     "second key": "sk-second-0123456789",
     "ANTHROPIC_API_KEY": "sk-ant-0123456789",
@@ -43,13 +44,14 @@ def configured() -> Config:
                 },
             },
             "gateway": {"token": SECRETS["gateway"]},
+            "telemetry": {"otlp": {"endpoint": "http://localhost:4318", "headers": {"key": SECRETS["collector"]}}},
             "providers": {
                 "one": {"api": "openai-chat", "api_keys": [SECRETS["first key"], SECRETS["second key"]]},
             },
         }
     )
     kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
-    assert kinds == 12, "a new secret must be added to this test"
+    assert kinds == 13, "a new secret must be added to this test"
     return config
 
 
