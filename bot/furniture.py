@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agent.images import Images
@@ -19,10 +20,16 @@ from agent.tools.process_tool import ProcessTool
 from agent.tools.registry import tools_for
 from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace
+from agent.web.fetch import Fetcher
+from agent.web.pages import Kept
+from agent.web.reach import Reach, host_and_port
+from agent.web.search import Brave, DuckDuckGo, Provider, SearXNG
+from agent.web.tools import WebFetchTool, WebSearchTool
 from agent.workspace_files import KEPT as WORKSPACE_FILES
 from bot.approvals.requests import Requests
 from bot.config.model import Config
 from bot.config.secrets import secrets
+from bot.config.web import Web
 from bot.people.conversations import Conversations
 from bot.runs.rooms import Furniture, Room, Rooms
 from bot.telemetry.redact import Redactor
@@ -33,7 +40,7 @@ def furnishing(
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
     redactor, searches = Redactor(secrets(config, environ)), asyncio.Semaphore(AT_ONCE)
-    settings = config.tools.exec
+    settings, web = config.tools.exec, web_tools(config.web)
     permission = Permission(
         security=settings.security,
         asking=settings.ask,
@@ -59,10 +66,22 @@ def furnishing(
             workspace=workspace,
             overflow=Overflow(workspace, redactor.clean, redactor.withheld),
             images=Images(workspace),
-            tools=tools_for(workspace, commands=commands, searches=searches),
+            tools=tools_for(workspace, commands=(*commands, *web), searches=searches),
         )
 
     return furnish
+
+
+def web_tools(web: Web) -> tuple[Tool[Any], ...]:
+    """Make the tools that read the web, which all rooms share."""
+    private = frozenset(host_and_port(f"http://{one}") for one in web.fetch.allow_private)
+    fetcher = Fetcher(Reach(private, web.fetch.fake_ip, key="web.fetch.allow_private"))
+    key, base = web.search.api_key, web.search.base_url
+    searching = Fetcher(Reach(frozenset({host_and_port(base)} if base else ()), web.fetch.fake_ip))
+    brave = partial(Brave, key.get_secret_value() if key else "")
+    providers: Mapping[str, Callable[..., Provider]] = {"brave": brave, "searxng": SearXNG, "duckduckgo": DuckDuckGo}
+    provider = providers[web.search.provider](**({"base_url": base} if base else {}))
+    return WebFetchTool(fetcher, Kept()), WebSearchTool(provider, searching, Kept())
 
 
 def rooms(config: Config, conversations: Conversations) -> Rooms:

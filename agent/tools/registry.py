@@ -19,11 +19,12 @@ from agent.tools.process_tool import ProcessTool
 from agent.tools.search import GlobTool, GrepTool
 from agent.tools.workspace import Workspace
 
+WEB_FETCH, WEB_SEARCH = "web_fetch", "web_search"
 # Patterns for tools of later versions are included, so that a rule for a group keeps its meaning.
 GROUPS = {
     "group:fs": ("read", "write", "edit", "glob", "grep"),
     "group:runtime": ("exec", "process"),
-    "group:web": ("web_*",),
+    "group:web": (WEB_FETCH, WEB_SEARCH),
     "group:sessions": ("sessions_*",),
     "group:memory": ("memory_*",),
     "group:messaging": ("message", "ask_person"),
@@ -79,7 +80,8 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 _FILES, _SEARCHES = (ReadTool, WriteTool, EditTool), (GlobTool, GrepTool)
-NAMES = tuple(tool.name for tool in (*_FILES, *_SEARCHES, StaySilentTool, AskPersonTool, ExecTool, ProcessTool))
+_OTHERS = (StaySilentTool, AskPersonTool, ExecTool, ProcessTool)
+NAMES = (*(tool.name for tool in (*_FILES, *_SEARCHES, *_OTHERS)), WEB_FETCH, WEB_SEARCH)
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:

@@ -39,6 +39,7 @@ from bot.config.values import (
     Token,
     check_tools,
 )
+from bot.config.web import Web
 from channels.registry import sections
 from channels.section import Section, Whole, conflict
 from channels.session_key import DmScope
@@ -251,6 +252,7 @@ class Config(Section):
     )
     budget: Budget = Field(default=Budget(), description="What model calls may take.")
     telemetry: Telemetry = Field(default=Telemetry(), description="What is written down beside the log.")
+    web: Web = Field(default=Web(), description="What the model may read of the web.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")

@@ -10,12 +10,16 @@ from agent.tools.registry import tools_for
 from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 from agent.workspace_files import WorkspaceFile, create, load
+from bot.config.web import Web
+from bot.furniture import web_tools
 from tests.agent.tools.commands import commands
 
 
 def all_specs(root: Path) -> tuple[ToolSpec, ...]:
     made = commands(root)
-    return tuple(spec(tool) for tool in tools_for(Workspace(root), commands=(made.exec, made.process)))
+    return tuple(
+        spec(tool) for tool in tools_for(Workspace(root), commands=(made.exec, made.process, *web_tools(Web())))
+    )
 
 
 def tokens(text: str) -> float:

@@ -45,9 +45,9 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(679),
+        "calls": Limit(699),
         "files": Limit(79),
-        "crossings": Limit(100),
+        "crossings": Limit(106),
         "statements": Limit(67),
         "commits": Limit(4),
         "hops": Limit(21),

@@ -13,6 +13,8 @@ from agent.tools.base import CallContext, Parameters, Tool
 from agent.tools.registry import NAMES, tools_for
 from agent.tools.schema import ArgumentsError, parse_arguments, spec
 from agent.tools.workspace import Workspace
+from bot.config.web import Web
+from bot.furniture import web_tools
 from tests.agent.tools.commands import commands
 
 
@@ -99,5 +101,5 @@ def test_good_arguments_become_parameters() -> None:
 
 def test_the_tools_there_are(tmp_path: Path) -> None:
     made = commands(tmp_path)
-    offered = tools_for(Workspace(tmp_path), commands=(made.exec, made.process))
+    offered = tools_for(Workspace(tmp_path), commands=(made.exec, made.process, *web_tools(Web())))
     assert [tool.name for tool in offered] == list(NAMES)

@@ -397,12 +397,12 @@ tools: {{deny: "${{KEY}}"}}
 
     @pytest.mark.parametrize("key", ["allow", "deny"])
     def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
-        found = mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*\n  - group:sf")
+        found = mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - pdf_*\n  - group:sf")
         known = f"allowed: {', '.join(sorted((*NAMES, MESSAGE, SCHEDULE)))}, {', '.join(GROUPS)}, and * for anything"
         assert found == [
             f"config.yaml:4: tools.{key}[1]: `exce` is no tool; {known}; nearest is `exec`",
             f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; {known}; nearest is `write`",
-            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; {known}",
+            f"config.yaml:7: tools.{key}[4]: `pdf_*` is no tool; {known}",
             f"config.yaml:8: tools.{key}[5]: `group:sf` is no tool; {known}; nearest is `group:fs`",
         ]
         assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad, 'Group:Web']}}").tools

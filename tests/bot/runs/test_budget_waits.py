@@ -81,7 +81,7 @@ async def test_a_larger_budget_lets_them_go_on_at_the_next_start(tmp_path: Path)
 
 async def test_an_owner_allows_more_for_all_who_wait_for_it_and_only_once(tmp_path: Path) -> None:
     need = await most(tmp_path / "before")
-    async with running(tmp_path, config=budget(bot={"tokens": need + 300})) as hark:
+    async with running(tmp_path, config=budget(bot={"tokens": need + 100})) as hark:
         await spent(hark)
         assert (await hark.say("from two", sender="2")).outcome is Outcome.PARKED
         listed = await command(hark, "/budget")

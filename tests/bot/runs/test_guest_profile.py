@@ -24,7 +24,7 @@ from tests.watch import Watch
 
 DIRECT, GROUP = ChatKind.DIRECT, ChatKind.GROUP
 CODING = {"stay_silent", "ask_person", "message", "read", "write", "edit", "glob", "grep", "exec", "process"}
-LATER = {"web_fetch", "memory_get", "sessions_spawn"}  # of later versions
+LATER = {"web_fetch", "memory_get", "sessions_spawn"}  # of later versions, or not for guests
 OF_OWNERS = {"schedule"}
 TOOLS = (*sorted(CODING), *sorted(LATER), *OF_OWNERS)
 GROUPS = {"groups": {"policy": "open", "require_mention": False}}

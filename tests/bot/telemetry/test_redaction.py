@@ -23,6 +23,7 @@ SECRETS = {
     "slack signature": "0123456789abcdef0123456789abcdef",
     "gateway": "a-long-token-of-the-gateway",
     "collector": "a-key-of-the-collector-0123456789",
+    "search": "a-key-of-the-search-0123456789",
     "first key": "sk-first-0123456789",
     "second key": "sk-second-0123456789",
     "ANTHROPIC_API_KEY": "sk-ant-0123456789",
@@ -44,6 +45,7 @@ def configured() -> Config:
                 },
             },
             "gateway": {"token": SECRETS["gateway"]},
+            "web": {"search": {"provider": "brave", "api_key": SECRETS["search"]}},
             "telemetry": {"otlp": {"endpoint": "http://localhost:4318", "headers": {"key": SECRETS["collector"]}}},
             "providers": {
                 "one": {"api": "openai-chat", "api_keys": [SECRETS["first key"], SECRETS["second key"]]},
@@ -51,7 +53,7 @@ def configured() -> Config:
         }
     )
     kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
-    assert kinds == 13, "a new secret must be added to this test"
+    assert kinds == 14, "a new secret must be added to this test"
     return config
 
 

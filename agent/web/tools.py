@@ -1,0 +1,80 @@
+"""The tools `web_fetch` and `web_search`."""
+
+import asyncio
+
+from pydantic import Field
+
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.registry import WEB_FETCH, WEB_SEARCH
+from agent.web.fence import fenced
+from agent.web.fetch import Fetcher
+from agent.web.pages import Kept, readable
+from agent.web.reach import WebError
+from agent.web.search import Provider
+
+AT_ONCE = 4
+
+
+class WebFetchParameters(Parameters):
+    """Of `web_fetch`."""
+
+    url: str = Field(min_length=1, max_length=4000)
+
+
+class WebFetchTool(Tool[WebFetchParameters]):
+    """Reads what is at an address."""
+
+    name = WEB_FETCH
+    description = "Read a web page, PDF or other text at an address: its text, with links."
+    parameters = WebFetchParameters
+    parallel_safe = True
+
+    def __init__(self, fetcher: Fetcher, kept: Kept) -> None:
+        self._fetcher, self._kept, self._places = fetcher, kept, asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
+        """Return the text in a fence. Raises WebError."""
+        address = parameters.url.strip()
+        if said := self._kept.get(address):
+            return ToolOutput(text=said)
+        async with self._places:
+            answer = await self._fetcher.get(address)
+            said = fenced("web-page", await readable(answer), answer.address)
+        if answer.status >= 300:
+            return ToolOutput(text=f"The server answered with status {answer.status}:\n{said}", is_error=True)
+        self._kept.put(address, said)
+        return ToolOutput(text=said)
+
+
+class WebSearchParameters(Parameters):
+    """Of `web_search`."""
+
+    query: str = Field(min_length=1, max_length=400)
+
+
+class WebSearchTool(Tool[WebSearchParameters]):
+    """Asks a provider of searches."""
+
+    name = WEB_SEARCH
+    description = "Search the web: titles, addresses and snippets. Read a page with web_fetch."
+    parameters = WebSearchParameters
+    parallel_safe = True
+
+    def __init__(self, provider: Provider, fetcher: Fetcher, kept: Kept) -> None:
+        self._provider, self._fetcher, self._kept = provider, fetcher, kept
+
+    async def run(self, parameters: WebSearchParameters, context: CallContext) -> ToolOutput:
+        """Return the results in a fence. Raises WebError with the name of the provider."""
+        name, query = self._provider.name, " ".join(parameters.query.split())
+        if said := self._kept.get(query):
+            return ToolOutput(text=said)
+        try:
+            answer = await self._fetcher.get(*self._provider.request(query), redirects=0)
+            found = await asyncio.to_thread(self._provider.read, answer)
+        except WebError as error:
+            raise WebError(f"The search with {name} has failed: {str(error).rstrip('.')}.") from None
+        results = "\n\n".join(f"{at}. {one.title}\n{one.address}\n{one.snippet}" for at, one in enumerate(found, 1))
+        said = f"Found by {name}:\n{fenced('web-results', results)}" if found else f"{name} found nothing."
+        self._kept.put(query, said)
+        return ToolOutput(text=said)

@@ -1,0 +1,60 @@
+"""The section `web`: what of the web the model may read, and who searches."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from channels.section import Secret, Section, Url, conflict, looks_like, refused
+
+
+def _check_port(value: str) -> str:
+    if not 0 < int(value.rpartition(":")[2]) < 65536:
+        raise refused("a port of 1 to 65535")
+    return value.lower()
+
+
+# A host and a port, such as nas.lan:80 or [fd00::1]:80.
+HostPort = Annotated[
+    str,
+    looks_like(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}", "host:port, such as nas.lan:80"),
+    AfterValidator(_check_port),
+]
+
+
+class Fetch(Section):
+    """What `web_fetch` reads."""
+
+    allow_private: tuple[HostPort, ...] = Field(
+        default=(), description="Hosts of a private network, or of this machine, each with its port, that are read."
+    )
+    fake_ip: bool = Field(
+        default=False,
+        description="Whether names may resolve into 198.18.0.0/15, as behind a proxy that answers with fake addresses.",
+    )
+
+
+class Search(Section):
+    """Who answers `web_search`."""
+
+    provider: Literal["brave", "searxng", "duckduckgo"] = Field(
+        default="duckduckgo", description="Who searches; duckduckgo needs no key, and may refuse servers."
+    )
+    api_key: Secret = Field(default=None, description="The key of brave.")
+    base_url: Url | None = Field(
+        default=None, description="The address of searxng, also a private one; of the others where a proxy is between."
+    )
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> "Search":
+        if self.provider == "brave" and self.api_key is None:
+            raise conflict("brave needs web.search.api_key; duckduckgo and searxng need none", ("provider",))
+        if self.provider == "searxng" and self.base_url is None:
+            raise conflict("searxng needs web.search.base_url, such as http://127.0.0.1:8888", ("provider",))
+        return self
+
+
+class Web(Section):
+    """What the model may read of the web."""
+
+    fetch: Fetch = Field(default=Fetch(), description="Pages that it reads.")
+    search: Search = Field(default=Search(), description="Who searches.")
