@@ -6,7 +6,7 @@ without a summary, one line tells the model so.
 """
 
 import re
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult, estimate
@@ -105,6 +105,12 @@ class Context:
             at = self._beside[result.call_id]
             parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]
             self._messages[at] = replace(self._messages[at], parts=tuple(parts))
+
+    def newest_first(self) -> Iterator[Entry]:
+        """Yield the lines from the last one on, and at the end the summary."""
+        yield from reversed(self.entries)
+        if self.summary is not None:
+            yield self.summary
 
     def of_turn(self, turn_id: str) -> Sequence[Entry]:
         """The lines of one turn."""

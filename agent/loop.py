@@ -45,6 +45,7 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.models.protocol import without_images
+from agent.origins import label
 from agent.spec import RunSpec
 
 LIMIT_NOTE = (
@@ -129,7 +130,8 @@ class Loop:
             await spec.route.works()
         answered(answer.usage)
         self.usage += answer.usage
-        message = replace(self._checked(answer, allow_calls, after), model=model.name)
+        origins = label(self._context.newest_first())
+        message = replace(self._checked(answer, allow_calls, after), model=model.name, origins=origins)
         outcome = Outcome.LIMIT if answer.stop_reason == "max_output" else outcome
         note = self._note_behind(answer, message) if allow_calls else None
         ended = MessageEnd(

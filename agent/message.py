@@ -6,6 +6,7 @@ JSON from outside can hold half a surrogate pair, which no UTF-8 store takes.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -26,6 +27,21 @@ class Mark(StrEnum):
     CLAIM = "claim"  # A note: the reply claims an act that no call did.
     REPEATED = "repeated"  # A result: the call was refused because it had been made again and again.
     FILES = "files"  # A message: it holds the files of the messages before it.
+
+
+ProvenanceKind = Literal["person", "web", "file", "command", "skill", "mcp", "memory", "background"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where text came from that is not an owner's or the operator's."""
+
+    kind: ProvenanceKind
+    # In words: the host of a page, the path of a file, a command, a person's name.
+    what: str
+    # Of a person: the channel and the id there.
+    channel: str = ""
+    sender: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,8 @@ class ToolResult:
     images: tuple[Image, ...] = ()
     # Why the call did not run to its end, if code must know.
     mark: Mark | None = None
+    # Where its text came from.
+    origins: tuple[Provenance, ...] = ()
     type: Literal["tool_result"] = "tool_result"
 
 
@@ -101,6 +119,8 @@ class Message:
     schema: int = 1
     # Set for messages that the service wrote; None for words of people and models.
     mark: Mark | None = None
+    # Where its text came from, results apart; of an answer or a summary, all that stood in its request.
+    origins: tuple[Provenance, ...] = ()
 
     @property
     def text(self) -> str:
@@ -111,6 +131,11 @@ class Message:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls of an assistant message, in the model's order; empty for other roles."""
         return tuple([part for part in self.parts if isinstance(part, ToolCall)]) if self.role == "assistant" else ()
+
+    @property
+    def all_origins(self) -> Sequence[Provenance]:
+        """Where the text of the message and of the results in it came from."""
+        return [*self.origins, *(origin for result in self.tool_results for origin in result.origins)]
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
@@ -167,6 +192,8 @@ class ToolOutput:
     images: tuple[Image, ...] = ()
     # Whether the process that the call started runs on in the background.
     goes_on: bool = False
+    # Where the text came from, if not from the service itself.
+    origins: tuple[Provenance, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from agent.images import Images
 from agent.message import ToolSpec, Usage
 from agent.models.base import ModelClient, ModelRequest
 from agent.models.fleet import Route
+from agent.origins import OriginRules
 from agent.tools.base import Decision, Hook, Tool
 from agent.tools.output import Overflow
 from agent.window import Compaction
@@ -36,6 +37,8 @@ class CallRules:
     grants: Callable[[], Collection[str]]
     # Called around each call, in this order.
     hooks: Sequence[Hook]
+    # Which text is untrusted.
+    origins: OriginRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,8 @@ class RunSpec:
     # Called with each request before it is sent (images as paths), its model, the seq of the first line of the
     # transcript in it, and the estimated tokens of its messages; returns what takes the usage of the answer.
     sent: Callable[[ModelRequest, ModelClient, int, int], Callable[[Usage], None]]
+    # The transcript of the turn; what is allowed for a task holds within it.
+    transcript_id: str
     # Whether owners alone wrote what the turn answers.
     for_owners: bool
     # Keeps the requests within the window of the model.

@@ -12,6 +12,7 @@ from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config
 from bot.config.prices import unpriced
 from bot.config.secrets import secrets
+from bot.telemetry.masked import MaskedClient
 from bot.telemetry.payloads import LoggedClient, PayloadLog
 from bot.telemetry.redact import Redactor
 
@@ -29,6 +30,8 @@ class Catalogue:
     fallbacks: Sequence[ModelSpec]
     # Answers in place of every model, where it is set.
     given: ModelClient | None
+    # Knows the secrets of the configuration and the environment.
+    redactor: Redactor
     # Writes all calls down, where that is wanted.
     payloads: PayloadLog | None
 
@@ -46,7 +49,8 @@ class Catalogue:
         else:
             spec = self.find(name)
             found = [models.build(replace(spec, api_keys=(key,))) for key in spec.api_keys] or [models.build(spec)]
-        return [LoggedClient(one, self.payloads) for one in found] if self.payloads else found
+        found = [LoggedClient(one, self.payloads) for one in found] if self.payloads else found
+        return [MaskedClient(one, self.redactor) for one in found]
 
     def stand_ins(self) -> Sequence[Fallback]:
         """Return the models that stand in for others, with the failures for which they do."""
@@ -71,6 +75,7 @@ def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: Mode
         if found := tuple(unpriced(config, one)):
             raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
     log, most = config.telemetry, config.telemetry.payload_megabytes * 1_000_000
+    redactor = Redactor(secrets(config, environ))
     return Catalogue(
         config=config,
         environ=environ,
@@ -78,7 +83,8 @@ def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: Mode
         beating=beating or chosen,
         fallbacks=fallbacks,
         given=given,
-        payloads=PayloadLog(config.state, Redactor(secrets(config, environ)), most) if log.payloads else None,
+        redactor=redactor,
+        payloads=PayloadLog(config.state, redactor, most) if log.payloads else None,
     )
 
 

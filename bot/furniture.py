@@ -3,16 +3,20 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
+from agent.file_names import KEPT as WORKSPACE_FILES
 from agent.images import Images
+from agent.message import ProvenanceKind
+from agent.origins import OriginRules
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
+from agent.spec import CallRules
 from agent.tools.background import Background
-from agent.tools.base import Tool
+from agent.tools.base import Hook, Tool
 from agent.tools.exec import ExecTool, scrubbed
 from agent.tools.output import Overflow
 from agent.tools.permission import Permission
@@ -25,21 +29,21 @@ from agent.web.pages import Kept
 from agent.web.reach import Reach, host_and_port
 from agent.web.search import Brave, DuckDuckGo, Provider, SearXNG
 from agent.web.tools import WebFetchTool, WebSearchTool
-from agent.workspace_files import KEPT as WORKSPACE_FILES
 from bot.approvals.requests import Requests
 from bot.config.model import Config
-from bot.config.secrets import secrets
+from bot.config.tools import Tools
 from bot.config.web import Web
 from bot.people.conversations import Conversations
+from bot.people.people import People
 from bot.runs.rooms import Furniture, Room, Rooms
 from bot.telemetry.redact import Redactor
 
 
 def furnishing(
-    config: Config, environ: Mapping[str, str], running: Background, requests: Requests, confinement: Confinement
+    config: Config, redactor: Redactor, running: Background, requests: Requests, confinement: Confinement
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
-    redactor, searches = Redactor(secrets(config, environ)), asyncio.Semaphore(AT_ONCE)
+    searches = asyncio.Semaphore(AT_ONCE)
     settings, web = config.tools.exec, web_tools(config.web)
     permission = Permission(
         security=settings.security,
@@ -102,3 +106,10 @@ def confinement(config: Config, proved: Proved) -> Confinement:
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
+
+
+def rules(tools: Tools, granted: Callable[[], Collection[str]], hooks: Sequence[Hook], people: People) -> CallRules:
+    """Return the rules for the calls of all runs. granted: what people have allowed."""
+    untrusted = tuple(kind for kind in get_args(ProvenanceKind) if tools.untrusted.get(kind) != "allow")
+    owners = OriginRules(untrusted=untrusted, is_owner=lambda channel, sender: (channel, sender) in people.owners)
+    return CallRules(asked_for=tools.require_approval, grants=granted, hooks=hooks, origins=owners)

@@ -12,7 +12,7 @@ from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
-from agent.spec import CallRules, Limits
+from agent.spec import Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.registry import same_for_all
@@ -148,7 +148,7 @@ def _assemble(
     rooms, approvals = furniture.rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    rooms.furnish = furniture.furnishing(config, given.environ, running, requests, confinement)
+    rooms.furnish = furniture.furnishing(config, known.redactor, running, requests, confinement)
     messaging, jobs = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach), Jobs(dispatcher)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
@@ -163,7 +163,7 @@ def _assemble(
     listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
     registry = builtin.build(config.agent.name, (*listed, *_run_commands(known, clock, store, specs, lanes, jobs)))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
-    pipeline = _pipeline(config, conversations, commands, requests, pairing)
+    pipeline = _pipeline(known, conversations, commands, requests, pairing)
     parts = Parts(
         store=store,
         worker=around.worker,
@@ -342,7 +342,7 @@ def _specs(
         toolbox=toolbox,
         prompts=prompts,
         requests=LastRequests(given.clock.now),
-        rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
+        rules=furniture.rules(config.tools, requests.granted, given.hooks, people),
         compaction=config.compaction.rules(),
         scale=Scale(),
         keeping=keeping,
@@ -364,13 +364,13 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
 
 
 def _pipeline(
-    config: Config, conversations: Conversations, commands: CommandRunner, requests: Requests, pairing: Pairing
+    known: catalogue.Catalogue, talks: Conversations, commands: CommandRunner, requests: Requests, asking: Pairing
 ) -> Pipeline:
     """The sink of all channels; what strangers wrote goes into it once they are let in."""
-    outbox, registry = commands.outbox, commands.registry
+    config, outbox, registry = known.config, commands.outbox, commands.registry
     routing = Routing(
-        people=conversations.people,
-        conversations=conversations,
+        people=talks.people,
+        conversations=talks,
         registry=registry,
         approvers=config.approvals.approvers,
         debounce=config.queue.debounce_ms,
@@ -381,7 +381,7 @@ def _pipeline(
     pipeline = Pipeline(
         store=commands.store,
         routing=routing,
-        people=conversations.people,
+        people=talks.people,
         registry=registry,
         lanes=commands.lanes,
         runner=commands,
@@ -389,7 +389,8 @@ def _pipeline(
         clock=commands.clock,
         settings=config.catch_up,
         waits=requests.waits,
-        asks=pairing.tell,
+        asks=asking.tell,
+        clean=known.redactor.clean,
     )
-    pairing.begin = pipeline.begin
+    asking.begin = pipeline.begin
     return pipeline

@@ -49,7 +49,7 @@ ENDED_EARLY = {
 # Commands that platforms list, and the others, as sentences of the service name them.
 LISTED = (
     *("help", "commands", "start", "status", "stop", "abort", "new", "reset", "verbose", "reasoning", "tools"),
-    *("approve", "approvals", "model", "think", "context", "compact", "usage"),
+    *("approve", "approvals", "why", "model", "think", "context", "compact", "usage"),
 )
 UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation", "budget")
 _COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")

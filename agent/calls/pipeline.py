@@ -9,6 +9,7 @@ the first step. Whatever goes wrong in a step becomes a result that the model ca
 import asyncio
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +22,8 @@ from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, CallState, Journal
-from agent.message import Mark, ToolCall, ToolOutput, ToolResult, well_formed
+from agent.message import Mark, Text, ToolCall, ToolOutput, ToolResult, well_formed
+from agent.origins import for_task, grants_of, label, questioned
 from agent.spec import RunSpec
 from agent.tools.base import Ask, CallContext, Decision, HookedCall, Parameters, Refused, Tool
 from agent.tools.registry import matches
@@ -48,6 +50,7 @@ class Pipeline:
         self._spec = spec
         self._journal = journal
         self._step = step
+        self._lines = context.newest_first
         self._repeats = repeats(context.of_turn(spec.ref.turn_id), spec.tools.by_name)
 
     async def prepare(self, call: ToolCall) -> Ready | CallResult | Ask:
@@ -80,7 +83,7 @@ class Pipeline:
             raise ToolError(f"There is no tool named {call.name!r}. Tools: {names}.")
         parameters = parse_arguments(tool, ran.arguments)
         context = self._context(call, tool.name)
-        ask = await self._ask(tool, parameters, context)
+        ask = await self._guarded(await self._ask(tool, parameters, context), tool, parameters, context)
         if ask is not None and decision is not None and decision.allows(ask):
             ask, context = None, replace(context, decision=decision)
         elif ask is not None and decision is not None and (decision.state, decision.digest) == ("expired", ask.digest):
@@ -107,22 +110,46 @@ class Pipeline:
         ask = await tool.asks(parameters, context)
         if not matches(tool.name, self._spec.rules.asked_for) or (ask is not None and ask.question):
             return ask
-        arguments = parameters.model_dump_json(exclude_unset=True)
-        canonical = json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
-        bound = json.dumps([tool.name, canonical, context.session_key]).encode()
-        digest = hashlib.sha256(bound).hexdigest()
-        grant = f"call:{digest}"
+        plain = self._plain_ask(tool, parameters, context)
+        grant = f"call:{plain.digest}"
         if ask is not None:  # one question for both, and one answer
             return replace(ask, grants=(*ask.grants, grant)) if ask.grants else ask
         if grant in self._spec.rules.grants():
             return None
-        return Ask(
-            digest=digest,
-            subject=f"{tool.name} {arguments}",
+        return replace(
+            plain,
             why=("`tools.require_approval` in the configuration says so.",),
             grants=(grant,),
             granted=f"`{tool.name}` with these arguments, in this conversation",
         )
+
+    def _plain_ask(self, tool: Tool[Any], parameters: Parameters, context: CallContext) -> Ask:
+        """Return the question about a call of a tool that does not ask itself."""
+        canonical = json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
+        bound = json.dumps([tool.name, canonical, context.session_key]).encode()
+        arguments = parameters.model_dump_json(exclude_unset=True)
+        return Ask(digest=hashlib.sha256(bound).hexdigest(), subject=f"{tool.name} {arguments}")
+
+    async def _guarded(
+        self, ask: Ask | None, tool: Tool[Any], parameters: Parameters, context: CallContext
+    ) -> Ask | None:
+        """Return what a person must decide if untrusted text stands in the request, else the Ask as it is."""
+        rules, task = self._spec.rules, self._spec.transcript_id
+        if not (bears := label(self._lines())):
+            return ask
+        sink = await tool.sink(parameters, context)
+        found = questioned(ask, sink, bears, rules.origins, for_owners=self._spec.for_owners)
+        if not found:
+            return ask
+        if sink == "remember" and context.background:
+            raise Refused(
+                "Not written: nobody is here to look at it, and other people's text stands before it. "
+                "Write it into a file in `pending/`, which no prompt reads until an owner has looked."
+            )
+        granted, grant = rules.grants(), grants_of(task, sink)
+        if all(grant(one.kind) in granted for one in found):
+            return ask
+        return for_task(ask or self._plain_ask(tool, parameters, context), sink, found, task)
 
     def _shown(self, ask: Ask) -> Ask:
         """Return the Ask as it is persisted and shown, without secrets. Digest and grants keep what they stand for."""
@@ -148,7 +175,13 @@ class Pipeline:
             started=partial(self._journal.process_started, call.call_id),
             background=spec.background,
             as_guest=tool in spec.tools.as_guest,
+            texts=self._texts,
         )
+
+    def _texts(self) -> Iterator[str]:
+        for entry in self._lines():
+            if entry.message.role != "assistant":
+                yield from (part.text for part in entry.message.parts if isinstance(part, Text | ToolResult))
 
     def start(self, ready: Ready) -> ToolExecutionStart:
         """Return the event of a call that is about to run."""
@@ -208,7 +241,7 @@ class Pipeline:
         text = await self._spec.overflow.keep(f"{self._spec.ref.turn_id}-{call.call_id}", text)
         if mark is None:
             text = self._repeats.noted(call, text)
-        result = ToolResult(call.call_id, call.name, text, state != "done", output.images, mark)
+        result = ToolResult(call.call_id, call.name, text, state != "done", output.images, mark, output.origins)
         return CallResult(result, state, output.goes_on)
 
     def end(self, result: CallResult) -> ToolExecutionEnd:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.compaction.identifiers import lost, without_credentials
 from agent.message import Entry, Message, Text, ToolCall, ToolResult, estimate_text
+from agent.origins import merged
 
 # What the model is told when it is to sum up; `{focus}` is empty or a sentence.
 _REQUEST = """\
@@ -78,7 +79,9 @@ def compose(text: str, covered: Sequence[Entry], before: Message | None, state: 
         _NAMES + "\n".join(names) if names else "",
         _STATE + state if state else "",
     )
-    return Message("user", tuple(Text(part and f"{part}\n\n") for part in parts))
+    lines = [*([before] if before else ()), *(entry.message for entry in covered)]
+    origins = (origin for message in lines for origin in message.all_origins)
+    return Message("user", tuple(Text(part and f"{part}\n\n") for part in parts), origins=merged(origins))
 
 
 def shortened(covered: Sequence[Entry], before: Message | None) -> str:

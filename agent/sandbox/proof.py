@@ -192,7 +192,7 @@ def _listening(house: Path) -> Iterator[tuple[dict[str, object], Callable[[], li
 @contextmanager
 def _another() -> Iterator[subprocess.Popen[bytes]]:
     """Start a program outside of the sandbox, which a command must neither see nor end."""
-    with subprocess.Popen(["/bin/sh", "-c", "read wait"], stdin=subprocess.PIPE) as other:
+    with subprocess.Popen(["/bin/sh", "-c", "read wait"], stdin=subprocess.PIPE, env={}) as other:
         try:
             yield other
         finally:

@@ -1,6 +1,6 @@
 """The interface of tools: typed parameters, the question whether a person must decide, the call, and its hooks."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -23,6 +23,12 @@ P = TypeVar("P", bound=Parameters)
 Verdict = Literal["once", "always", "denied", "answered", "expired"]
 
 
+# Where the effect of a call goes. look: into the sandbox, or nowhere. room: into the room of its session. work:
+# commands that change files. open: this machine itself. send: other conversations. network: out of this machine.
+# remember: what later prompts read. schedule: what later runs do.
+Sink = Literal["look", "room", "work", "open", "send", "network", "remember", "schedule"]
+
+
 class Refused(ToolError):
     """The call is not allowed, and no person is asked about it. The text tells the model why."""
 
@@ -43,6 +49,8 @@ class Ask:
     # What the answer "always" allows from then on, and the same in words. Without grants "always" is not offered.
     grants: tuple[str, ...] = ()
     granted: str = ""
+    # Whether the grants are for the task at hand alone, until /new.
+    task: bool = False
     # Whether the subject is a question, and the answers to choose from.
     question: bool = False
     options: tuple[str, ...] = ()
@@ -88,6 +96,8 @@ class CallContext:
     background: bool = False
     # How the Ask of this call was decided, if there was one.
     decision: Decision | None = None
+    # Returns the texts in the request that the model has not written itself.
+    texts: Callable[[], Iterable[str]] = tuple
     # Whether the caller may only look: exec stays at the level look, message stays in this conversation.
     as_guest: bool = False
 
@@ -122,6 +132,10 @@ class Tool(Generic[P]):
         not run whatever a person says.
         """
         return None
+
+    async def sink(self, parameters: P, context: CallContext) -> Sink:
+        """Return where the effect of a call goes. It has no effects itself."""
+        return "look"
 
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:
         """Carry out the call and return what the model reads."""

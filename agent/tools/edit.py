@@ -10,8 +10,8 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters
-from agent.tools.files import MAX_WRITE_CHARACTERS, FileTool, is_memory, marked
+from agent.tools.base import CallContext, Parameters, Sink
+from agent.tools.files import MAX_WRITE_CHARACTERS, FileTool, is_memory, marked, sink_of
 
 _AROUND = 2  # lines shown before and after a change
 _SHOWN_LINES = 30
@@ -54,7 +54,11 @@ class EditTool(FileTool[EditParameters]):
             return after
 
         await self._workspace.write(path, b"", "change", change)
-        return ToolOutput(text=shown)
+        return ToolOutput(text=shown, origins=self._origins_of(path))
+
+    async def sink(self, parameters: EditParameters, context: CallContext) -> Sink:
+        """See Tool."""
+        return sink_of(self._workspace.relative(parameters.path))
 
 
 def _edited(before: bytes, parameters: EditParameters) -> tuple[bytes, int, range]:

@@ -19,15 +19,16 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 
 from pydantic import Field, field_validator
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.sandbox.base import Confinement, Launch
 from agent.shell import SAFE_ENVIRONMENT, Level, is_harmless_variable
 from agent.tools.background import Background
-from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
+from agent.tools.base import Ask, CallContext, Parameters, Refused, Sink, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.output import Paced
 from agent.tools.permission import Permission, Verdict
@@ -60,6 +61,8 @@ _MORE: dict[Level, str] = {
     "work": "If it failed for lack of more, call it again with needs: network or host; a person may be asked.",
     "network": "If it failed for lack of more, call it again with needs: host; a person is asked.",
 }
+
+_SINKS: dict[Level, Sink] = {"look": "look", "work": "work", "network": "network", "host": "open"}
 
 
 class ExecParameters(Parameters):
@@ -164,6 +167,12 @@ class ExecTool(Tool[ExecParameters]):
             rules=verdict.rules,
         )
 
+    async def sink(self, parameters: ExecParameters, context: CallContext) -> Sink:
+        """See Tool; a line that somebody who may only look gives is none that acts."""
+        folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
+        level = (await asyncio.to_thread(self._verdict, parameters, folder, context)).level
+        return _SINKS[level]
+
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
@@ -179,6 +188,8 @@ class ExecTool(Tool[ExecParameters]):
                 output = await self._to_its_end(make, parameters.timeout_seconds, context)
         except OSError as error:
             raise _not_started(error) from error
+        if verdict.level == "network":
+            output = replace(output, origins=(Provenance("command", f"`{shorten(parameters.command, 40)}`"),))
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]

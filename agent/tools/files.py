@@ -10,14 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from io import BufferedReader
 from typing import Literal
 
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
-from agent.tools.base import CallContext, P, Parameters, Tool
+from agent.file_names import HEARTBEAT, KEPT
+from agent.message import Provenance, ToolOutput
+from agent.tools.base import CallContext, P, Parameters, Sink, Tool
 from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
@@ -42,6 +44,11 @@ class FileTool(Tool[P]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def _origins_of(self, path: str) -> tuple[Provenance, ...]:
+        """Return the origins of what stands in a file; the files of the prompt are the operator's own words."""
+        parts = self._workspace.relative(path)
+        return () if sink_of(parts) != "room" else (Provenance("file", "/".join(parts)),)
+
 
 class ReadTool(FileTool[ReadParameters]):
     """Reads a slice of a text file, or lists a folder."""
@@ -56,7 +63,8 @@ class ReadTool(FileTool[ReadParameters]):
 
     async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
         """Return the lines asked for, and a last line in brackets if there is more."""
-        return await asyncio.to_thread(self._read, parameters)
+        output = await asyncio.to_thread(self._read, parameters)
+        return replace(output, origins=self._origins_of(parameters.path))
 
     def _read(self, parameters: ReadParameters) -> ToolOutput:
         with suppress(IsFolder), self._workspace.open(parameters.path) as file:
@@ -136,6 +144,18 @@ class WriteTool(FileTool[WriteParameters]):
                 text=f"Appended {len(content):,} bytes to {written.path} ({written.size:,} bytes in all)."
             )
         return ToolOutput(text=f"Replaced {written.path} ({written.size:,} bytes).")
+
+    async def sink(self, parameters: WriteParameters, context: CallContext) -> Sink:
+        """See Tool."""
+        return sink_of(self._workspace.relative(parameters.path))
+
+
+def sink_of(path: tuple[str, ...]) -> Sink:
+    """Return where it goes what is written to a path, given by its parts: some files are read by later prompts."""
+    name = path[-1].upper() if path else ""
+    if name == HEARTBEAT:
+        return "schedule"
+    return "remember" if is_memory(path) or name in {one.upper() for one in KEPT} else "room"
 
 
 MARK = "<!-- background -->"

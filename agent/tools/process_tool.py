@@ -6,9 +6,9 @@ from typing import Literal
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.tools.background import Background, Running
-from agent.tools.base import Ask, CallContext, Parameters, Tool
+from agent.tools.base import Ask, CallContext, Parameters, Sink, Tool
 from agent.tools.permission import Permission
 
 MOST_WAIT_SECONDS = 60
@@ -53,6 +53,10 @@ class ProcessTool(Tool[ProcessParameters]):
             missed=self._permission.input_missed(one.level, one.shown),
         )
 
+    async def sink(self, parameters: ProcessParameters, context: CallContext) -> Sink:
+        """See Tool."""
+        return "work" if parameters.action == "input" and parameters.text else "look"
+
     async def run(self, parameters: ProcessParameters, context: CallContext) -> ToolOutput:
         """Carry out the action; returns the state of the command and its new output."""
         if parameters.action == "list":
@@ -68,7 +72,8 @@ class ProcessTool(Tool[ProcessParameters]):
             await one.wait(_KILL_SECONDS, to_end=True)
         else:
             await one.wait(parameters.wait_seconds)
-        return ToolOutput(text=f"[{one.ending or 'running'}]\n{one.fresh()}")
+        origins = (Provenance("command", one.shown),) if one.level == "network" else ()
+        return ToolOutput(text=f"[{one.ending or 'running'}]\n{one.fresh()}", origins=origins)
 
     def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
         return self._background.find(_session(context), parameters.id)

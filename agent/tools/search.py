@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.tools.base import CallContext, P, Parameters, Tool
 from agent.tools.patterns import Rules, chosen, engine, passed_over, rules_in
 from agent.tools.workspace import Folder, IsFolder, Workspace, WorkspaceError, is_git, printable
@@ -137,7 +137,8 @@ class _SearchTool(Tool[P]):
                 search.lines.append(f"[{enough}; name a narrower path or pattern.]")
             finally:
                 search.cancelled.set()
-            return ToolOutput(text="\n".join(search.lines) or "[Nothing found.]")
+            origins = (Provenance("file", "what was searched"),) if search.lines else ()
+            return ToolOutput(text="\n".join(search.lines) or "[Nothing found.]", origins=origins)
 
 
 class GlobTool(_SearchTool[GlobParameters]):

@@ -1,13 +1,14 @@
 """The tools `web_fetch` and `web_search`."""
 
 import asyncio
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.message import Provenance, ToolOutput
+from agent.tools.base import CallContext, Parameters, Sink, Tool
 from agent.tools.registry import WEB_FETCH, WEB_SEARCH
-from agent.web.fence import fenced
+from agent.web.fence import addresses, fenced
 from agent.web.fetch import Fetcher
 from agent.web.pages import Kept, readable
 from agent.web.reach import WebError
@@ -36,15 +37,22 @@ class WebFetchTool(Tool[WebFetchParameters]):
     async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
         """Return the text in a fence. Raises WebError."""
         address = parameters.url.strip()
+        origins = (Provenance("web", urlsplit(address).hostname or address[:100]),)
         if said := self._kept.get(address):
-            return ToolOutput(text=said)
+            return ToolOutput(text=said, origins=origins)
         async with self._places:
             answer = await self._fetcher.get(address)
             said = fenced("web-page", await readable(answer), answer.address)
         if answer.status >= 300:
-            return ToolOutput(text=f"The server answered with status {answer.status}:\n{said}", is_error=True)
+            text = f"The server answered with status {answer.status}:\n{said}"
+            return ToolOutput(text=text, is_error=True, origins=origins)
         self._kept.put(address, said)
-        return ToolOutput(text=said)
+        return ToolOutput(text=said, origins=origins)
+
+    async def sink(self, parameters: WebFetchParameters, context: CallContext) -> Sink:
+        """See Tool: an address carries data out, unless somebody else wrote it as it is."""
+        address = parameters.url.strip()
+        return "look" if any(address in addresses(text) for text in context.texts()) else "network"
 
 
 class WebSearchParameters(Parameters):
@@ -67,8 +75,9 @@ class WebSearchTool(Tool[WebSearchParameters]):
     async def run(self, parameters: WebSearchParameters, context: CallContext) -> ToolOutput:
         """Return the results in a fence. Raises WebError with the name of the provider."""
         name, query = self._provider.name, " ".join(parameters.query.split())
+        origins = (Provenance("web", f"results of {name}"),)
         if said := self._kept.get(query):
-            return ToolOutput(text=said)
+            return ToolOutput(text=said, origins=origins)
         try:
             answer = await self._fetcher.get(*self._provider.request(query), redirects=0)
             found = await asyncio.to_thread(self._provider.read, answer)
@@ -77,4 +86,4 @@ class WebSearchTool(Tool[WebSearchParameters]):
         results = "\n\n".join(f"{at}. {one.title}\n{one.address}\n{one.snippet}" for at, one in enumerate(found, 1))
         said = f"Found by {name}:\n{fenced('web-results', results)}" if found else f"{name} found nothing."
         self._kept.put(query, said)
-        return ToolOutput(text=said)
+        return ToolOutput(text=said, origins=origins)

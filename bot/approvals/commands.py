@@ -85,6 +85,7 @@ class ApprovalCommands:
             Command(name="approve", help=about, run=self._approve, arguments=ApproveArguments),
             Command(name="answer", help=answers, run=self._answer, arguments=AnswerArguments, listed=False),
             Command(name="approvals", help="What waits for a decision.", run=self._show),
+            Command(name="why", help="What I asked last, and because of what.", run=self._why),
         )
 
     async def of_words(self, call: Call) -> Effect:
@@ -132,6 +133,10 @@ class ApprovalCommands:
         everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)
         found = map(words.line, await self._waiting(call.message, everywhere=everywhere))
         return Say("\n".join(f"- {one}" for one in found) or "Nothing waits for a decision.")
+
+    async def _why(self, call: Call, _: Arguments) -> Effect:
+        newest = await self.store.approvals.newest(call.session_key)
+        return Say(words.why(newest) if newest else "I have asked nothing here.")
 
     async def _settle(self, call: Call, named: str, order: Order, reason: str) -> Effect:
         """Return the effect of an order about a request, or the answer that says why nothing is done.

@@ -15,7 +15,7 @@ Order = Verdict | Literal["again", "ask", "deny-with"]
 # The words that people type for them.
 ORDERS: dict[str, Order] = {
     **dict.fromkeys(("once", "allow", "allow-once", "allowonce"), "once"),
-    **dict.fromkeys(("always", "always-allow", "allow-always"), "always"),
+    **dict.fromkeys(("always", "always-allow", "allow-always", "task"), "always"),
     **dict.fromkeys(("deny", "reject", "no", "block"), "denied"),
     "again": "again",
     "ask": "ask",

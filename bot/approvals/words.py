@@ -113,9 +113,10 @@ def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
     if ask.question:
         numbered = enumerate(ask.options, 1)
         return tuple(speech.button(option, f"/answer {ident} #{number}") for number, option in numbered)
-    choices = {"Allow once": "once", "Always allow": "always", "Deny": "deny"}
+    always = "Allow for this task" if ask.task else "Always allow"
+    choices = {"Allow once": "once", always: "always", "Deny": "deny"}
     if not ask.grants:
-        del choices["Always allow"]
+        del choices[always]
     return tuple(Button(label, f"/approve {ident} {word}") for label, word in choices.items())
 
 
@@ -162,7 +163,7 @@ def verdict(approval: Approval) -> str:
     ask, name, why = approval.ask, named(approval.decided_by), prose(_cut(approval.reason, _REASON))
     match approval.state:
         case "once" | "always" as how:
-            return f"✓ **Allowed {how}** by {name}"
+            return f"✓ **Allowed {'for this task' if how == 'always' and ask.task else how}** by {name}"
         case "denied":
             return f"✗ **Denied** by {name}" + (f": {why}" if why else "")
         case "answered":
@@ -173,6 +174,11 @@ def verdict(approval: Approval) -> str:
         return "✗ It is not asked any more: what it was for was stopped"
     what = "answered" if ask.question else "decided"
     return f"⌛ Nobody {what} in time" + (": it goes on without." if ask.runs_unanswered else ": it was not run.")
+
+
+def why(approval: Approval) -> str:
+    """Return what was asked last, why, and what was decided."""
+    return "\n\n".join((short(approval.ask), _list("Why I asked", approval.ask.why), verdict(approval)))
 
 
 def line(approval: Approval) -> str:
@@ -248,7 +254,8 @@ def _notes(ask: Ask) -> str:
     """Return why it is asked, what is to be known about it, and what "always" would allow."""
     hidden = ("It holds characters that cannot be seen; they are written as ⟨U+…⟩.",)
     risks = (*ask.risks, *(hidden if revealed(ask.subject) != ask.subject else ()))
-    always = f"*Always allow* would also allow from now on: {prose(ask.granted)}" if ask.grants else ""
+    label = "Allow for this task" if ask.task else "Always allow"
+    always = f"*{label}* would also allow from now on: {prose(ask.granted)}" if ask.grants else ""
     return "\n\n".join(filter(None, (_list("Why I ask", ask.why), _list("⚠️ Note", risks), always)))
 
 

@@ -12,9 +12,9 @@ from datetime import tzinfo
 from typing import Literal
 
 from agent.errors import ToolError
+from agent.file_names import HEARTBEAT as FILE
 from agent.message import Usage
 from agent.tools.workspace import WorkspaceError
-from agent.workspace_files import HEARTBEAT as FILE
 from agent.workspace_files import read
 from bot import wording
 from bot.background.firing import Starter, firings_of

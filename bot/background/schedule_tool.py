@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.base import CallContext, Parameters, Sink, Tool
 from bot.background.jobs import JobError, Jobs
 from bot.config.values import SCHEDULE
 from bot.persistence.turns import Turn
@@ -41,6 +41,10 @@ class ScheduleTool(Tool[ScheduleParameters]):
     def __init__(self, jobs: Jobs, turn: Turn) -> None:
         self._jobs = jobs
         self._turn = turn
+
+    async def sink(self, parameters: ScheduleParameters, context: CallContext) -> Sink:
+        """See Tool."""
+        return "look" if parameters.action in ("list", "history") else "schedule"
 
     async def run(self, parameters: ScheduleParameters, context: CallContext) -> ToolOutput:
         """What was done, with times. Raises ToolError."""

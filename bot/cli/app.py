@@ -34,6 +34,8 @@ heartbeat_app = typer.Typer(help="What it looks after by itself.", no_args_is_he
 app.add_typer(heartbeat_app, name="heartbeat")
 approvals_app = typer.Typer(help="Decide what it asks for.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(approvals_app, name="approvals")
+security_app = typer.Typer(help="Look at what lets others in.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(security_app, name="security")
 
 
 def _given(context: typer.Context, config: Path | None) -> Path | None:
@@ -266,6 +268,19 @@ def approvals_forget(number: int, config: ConfigOption = None) -> None:
     from bot.cli.approvals import forget
 
     _carry_out(config, partial(forget, number))
+
+
+@security_app.callback()
+def _security() -> None:
+    """Look at what lets others in."""
+
+
+@security_app.command()
+def audit(as_json: AsJson = False, config: ConfigOption = None) -> None:
+    """Show what lets others in further than need be. Exit code: 0 notes at most, 1 a warning, 3 a critical finding."""
+    from bot.cli.audit import audit as look
+
+    raise typer.Exit(look(config, as_json))
 
 
 @config_app.command()

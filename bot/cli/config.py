@@ -17,7 +17,8 @@ from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import is_secret, unknown_key
 from bot.config.load import find_file, label_of, load
 from bot.config.model import Config
-from bot.telemetry.redact import STARS, mask_url
+from bot.config.secrets import secrets
+from bot.telemetry.redact import STARS, Redactor, mask_url
 
 
 def check(path: Path | None) -> int:
@@ -28,6 +29,8 @@ def check(path: Path | None) -> int:
     found = f"{label_of(file, path, cwd)}: no mistakes" if file else "no configuration file: the defaults apply"
     typer.echo(found)
     look_up(config)
+    for key in config.source.referred.commands:
+        typer.echo(f"{key}: its command ran and gave a value")
     for warning in warnings(config):
         typer.echo(f"warning: {warning}")
     return 0
@@ -47,7 +50,8 @@ def get(path: Path | None, key: str | None) -> int:
     config = load(path, os.environ, Path.cwd())
     tree = _shown(config.model_dump(mode="json", by_alias=True), ())
     value = tree if key is None else _at(tree, key, key)
-    typer.echo(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    typer.echo(Redactor(secrets(config, config.environ(os.environ))).clean(shown))
     return 0
 
 

@@ -29,8 +29,10 @@ from bot.config.checks import service_conflicts, warnings
 from bot.config.choose_model import beat_model, choose_model, probe_ollama
 from bot.config.errors import ConfigError, dotted
 from bot.config.model import Config
+from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
+from bot.telemetry.redact import Redactor
 from channels.settings import AccountSection, Proof
 
 # Seconds that a platform or a model has to answer.
@@ -71,6 +73,8 @@ async def examine(as_json: bool, config: Config) -> int:
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
         found += await _try_all(config, environ)
     found.append(await _held(config, sandbox))
+    clean = Redactor(secrets(config, environ)).clean
+    found = [replace(one, text=clean(one.text)) for one in found]
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))  # noqa: T201
     else:

@@ -26,12 +26,8 @@ def find(path: Path | None) -> Config:
     When it has mistakes and a service runs with it (the shell need not have the service's variables), only its state
     directory and the mistakes are returned. Raises ConfigError.
     """
-    cwd = Path.cwd()
-    file = find_file(path, os.environ, cwd)
-    where, noted = _last_run()
-    if file is None and not (cwd / "state" / DATABASE).exists() and where.exists():
-        path, cwd = (where, cwd) if where.is_file() else (None, where)
-        file = path
+    path, cwd = located(path)
+    file, (where, noted) = find_file(path, os.environ, cwd), _last_run()
     try:
         return load(path, os.environ, cwd)
     except ConfigError as error:
@@ -40,6 +36,14 @@ def find(path: Path | None) -> Config:
             if state is not None and answers(state):
                 return Config(state=state).of(Source(mistakes=error.problems))
         raise
+
+
+def located(path: Path | None) -> tuple[Path | None, Path]:
+    """The file that is read, if one is named or the last `run` had one, and the folder in which it is looked for."""
+    cwd, (where, _) = Path.cwd(), _last_run()
+    if find_file(path, os.environ, cwd) or (cwd / "state" / DATABASE).exists() or not where.exists():
+        return path, cwd
+    return (where, cwd) if where.is_file() else (None, where)
 
 
 def is_begun(config: Config) -> bool:

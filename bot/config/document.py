@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -44,6 +44,17 @@ class Position:
     is_text: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A value that stands in a file, or is what a command writes."""
+
+    kind: Literal["file", "command"]
+    # The path, with its variables put in; or the command as it is written, whose variables the shell puts in.
+    text: str
+    # The variables that the command names, the only secrets of the environment that it gets.
+    variables: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Document:
     """What a configuration file holds, the place of each path in it, and what is wrong with it."""
@@ -55,6 +66,16 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     # Paths that have no value, because an environment variable is missing.
     unset: set[KeyPath] = field(default_factory=set)
+    # What stands elsewhere, and the variables that the rest of the document names.
+    references: dict[KeyPath, Reference] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+
+    def put(self, key: KeyPath, value: str | None) -> None:
+        """Set the value at a key that was written."""
+        above: Any = self.tree
+        for part in key[:-1]:
+            above = above[part]
+        above[key[-1]] = value
 
     def add(self, text: str, line: int | None = None, key: KeyPath = (), *, unset: bool = False) -> None:
         """A mistake of the document itself, before any key has a meaning. line: None for the whole file."""
@@ -144,7 +165,18 @@ class _Reader:
         value = _plain(node)
         written = _MARK.sub(lambda mark: self._variable(mark)[0], well_formed(str(node.value)))
         self._document.places[path] = Position(line, written or "nothing", isinstance(value, str))
-        return self._with_variables(value, path, line) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        kind, _, rest = value.partition(":")
+        if kind == "command" and rest:
+            names = tuple(name for mark in _MARK.finditer(rest) if (name := self._variable(mark)["name"]))
+            raw = _MARK.sub(lambda mark: self._variable(mark)[0].replace("$${", "${"), rest)
+            self._document.references[path] = Reference("command", raw.strip(), names)
+            return value
+        text = self._with_variables(value, path, line)
+        if kind == "file" and rest and text is not None:
+            self._document.references[path] = Reference("file", text.partition(":")[2].strip(), ())
+        return text
 
     def _variable(self, mark: re.Match[str]) -> re.Match[str]:
         return self._variables[ord(mark[0]) - _FIRST_MARK]
@@ -160,6 +192,7 @@ class _Reader:
             if variable["bad"]:
                 flaws.append(_NO_VARIABLE)
                 return ""
+            self._document.named.add(name)
             found = self._environ.get(name)
             if not found and default is None:
                 state = "empty" if found == "" else "not set"

@@ -1,4 +1,5 @@
-"""Reads the configuration: find the file, parse it, put variables in, check it, make folders absolute.
+"""Reads the configuration: find the file, parse it, put in what stands elsewhere, check it, make folders
+absolute.
 
 Promises to report every wrong key and value at once, each on one line with its place, then what does not go together,
 and to show no secret while doing so. Called by the command line, once, before anything else starts.
@@ -6,6 +7,7 @@ and to show no secret while doing so. Called by the command line, once, before a
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import explain, path_of
 from bot.config.folders import FOLDERS, allowed, folder_conflicts
 from bot.config.model import Config, Source
+from bot.config.references import put_in
 
 DEFAULT_NAME = "config.yaml"
 
@@ -28,14 +31,34 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
     service: a service with a port is to be started with it, so what keeps that from starting counts as well.
     Raises ConfigError with every mistake, also when a file that was named cannot be read.
     """
+    config, document = examine(path, environ, cwd)
+    environ, faulty = config.environ(environ), {_section(one.key) for one in document.problems if one.key}
+    if (
+        service
+        and document.file
+        and not faulty & {("gateway",), ("tools",), ("agent",), ("providers",), ("heartbeat",), ("budget",)}
+    ):
+        for key, text in service_conflicts(config, environ):
+            document.report(text, key)
+    document.refuse()
+    return config
+
+
+def examine(path: Path | None, environ: Mapping[str, str], cwd: Path) -> tuple[Config, Document]:
+    """The same with whatever mistakes it has, for who looks into it: what holds, and what is written with its mistakes.
+
+    Raises ConfigError where a file cannot be read, or where nothing holds without a file.
+    """
     file = find_file(path, environ, cwd)
     beside = (file.parent if file else cwd) / VARIABLES
     variables = read_variables(beside, label_of(beside, None, cwd))
     source = Source((file, beside) if file else (beside,), variables)
     if file is None:
-        return _defaults(cwd).of(source)
+        return _defaults(cwd).of(source), Document("")
     environ, label = {**variables, **environ}, label_of(file, path, cwd)
     document = read_document(read_text(file, label), environ, label)
+    referred = put_in(document, environ, file.parent)
+    source = replace(source, files=(*source.files, *referred.files), referred=referred)
     for name in FOLDERS:
         if (place := document.places.get((name,))) and place.written == "~" and not place.is_text:
             document.report(f"found `~`, which is nothing in YAML; {allowed(name)}", (name,))
@@ -45,11 +68,7 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
         named = "state" in document.tree
         for folder, text in folder_conflicts(config.workspace, config.state, file, state_named=named):
             document.report(text, (folder,))
-    if service and not faulty & {("gateway",), ("tools",), ("agent",), ("providers",), ("heartbeat",), ("budget",)}:
-        for key, text in service_conflicts(config, environ):
-            document.report(text, key)
-    document.refuse()
-    return config.of(source)
+    return config.of(source), document
 
 
 def state_of(file: Path, environ: Mapping[str, str]) -> Path | None:

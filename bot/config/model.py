@@ -25,6 +25,7 @@ from bot.config.budget import Budget
 from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
 from bot.config.providers import Provider, model_problem, provider_problem
+from bot.config.references import Referred
 from bot.config.telemetry import Telemetry
 from bot.config.tools import Tools
 from bot.config.values import (
@@ -213,10 +214,12 @@ class Gateway(Section):
 class Source:
     """Where a configuration comes from."""
 
-    # The configuration file and `.env`, which no command of the agent may read.
+    # The configuration file, `.env` and files that it refers to, which no command of the agent may read.
     files: tuple[Path, ...] = field(default=(), compare=False)
     # The variables of `.env`.
     variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    # What stands elsewhere.
+    referred: Referred = field(default=Referred(), compare=False)
     # Why it cannot be read here; only beside a service that runs with it.
     mistakes: tuple[Problem, ...] = field(default=(), compare=False)
 

@@ -4,12 +4,14 @@ The package takes 20 MiB and a second to load, so it is asked in a process of it
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from agent.models.base import ModelSpec
 from agent.models.price import Price
+from bot.telemetry.redact import few
 
 # Providers by the names that people give them, as the package names them.
 _PROVIDERS = {
@@ -40,9 +42,11 @@ def look_up(specs: Sequence[ModelSpec]) -> None:
     wanted = {one.name: (_PROVIDERS[one.provider], one.model) for one in specs if not one.price and _is_new(one)}
     if not wanted:
         return
-    command = [sys.executable, "-c", _PROGRAM, json.dumps(wanted)]
+    command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(wanted)]
     try:
-        answer = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=True, text=True).stdout
+        answer = subprocess.run(
+            command, env=few(os.environ), capture_output=True, timeout=_TIMEOUT, check=True, text=True
+        ).stdout
         _found.update({name: Price(**price) if price else None for name, price in json.loads(answer).items()})
     except (OSError, ValueError, subprocess.SubprocessError):
         _found.update(dict.fromkeys(wanted))

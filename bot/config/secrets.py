@@ -5,21 +5,21 @@
 
 import ctypes
 import os
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import BaseModel, SecretStr
 
 from bot.config.choose_model import environment_secrets
+from bot.config.explain import is_secret
 from bot.config.model import Config
-from bot.telemetry.redact import mask_url
+from bot.telemetry.redact import SECRET_NAME, mask_url
 
 
 def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:
     """Every secret of the configuration, those inside URLs too, and of the environment it reads."""
     keys, urls = environment_secrets(environ)
-    return [*keys, *(secret for value in (config, *urls) for secret in _within(value))]
+    return [*keys, *config.source.referred.secrets, *(secret for value in (config, *urls) for secret in _within(value))]
 
 
 def _within(value: object) -> Iterator[str]:
@@ -32,13 +32,13 @@ def _within(value: object) -> Iterator[str]:
         yield from _within(vars(value))
     elif isinstance(value, Mapping):
         yield from _within(tuple(value.values()))
+        yield from (text for name, text in value.items() if isinstance(text, str) and is_secret((name,)))
     elif isinstance(value, tuple | list):
         for below in value:
             yield from _within(below)
 
 
 _SET_DUMPABLE = 4  # of <linux/prctl.h>
-_SECRET_NAME = re.compile(r"(?:KEYS?|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)$", re.IGNORECASE)
 # Characters of a secret that is looked for inside values; shorter ones may be ordinary words, such as a path's.
 _LONG = 16
 
@@ -54,7 +54,7 @@ def shield(secrets: Collection[str]) -> None:
         library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     library.getenv.restype = ctypes.c_void_p
     for name, value in list(os.environ.items()):
-        if _SECRET_NAME.search(name) or any(_holds(value, secret) for secret in secrets):
+        if SECRET_NAME.search(name) or any(_holds(value, secret) for secret in secrets):
             if address := library.getenv(os.fsencode(name)):
                 ctypes.memset(address, 0, len(os.fsencode(value)))
             del os.environ[name]

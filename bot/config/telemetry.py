@@ -13,7 +13,8 @@ class Otlp(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_installed(cls, data: object) -> object:
-        if find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter") is None:
+        parts = ["opentelemetry", "exporter", "otlp", "proto", "http"]
+        if any(find_spec(".".join(parts[:count])) is None for count in range(1, len(parts) + 1)):
             raise conflict("needs packages that are not installed: `EXTRAS=otel make install`, or pip's hark-bot[otel]")
         return data
 

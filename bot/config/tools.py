@@ -64,6 +64,9 @@ class Messaging(Section):
     )
 
 
+UntrustedKind = Literal["web", "file", "person", "command", "skill", "mcp"]
+
+
 class Tools(Section):
     """What the model may use."""
 
@@ -81,6 +84,11 @@ class Tools(Section):
     )
     require_approval: tuple[ToolPattern, ...] = Field(
         default=(), description="Tools about each call of which a person is asked, besides what the tools ask."
+    )
+    untrusted: dict[UntrustedKind, Literal["ask", "allow"]] = Field(
+        default={},
+        description="Whether a person is asked before a call acts when text of this kind stands in the request: ask, "
+        "which is the default, or allow.",
     )
     exec: Exec = Field(default=Exec(), description="Commands on this machine.")
     message: Messaging = Field(default=Messaging(), description="Messages beside the answer.")

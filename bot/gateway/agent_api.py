@@ -58,6 +58,10 @@ class AgentApi:
         self._bus = bus
         self._clock = clock
 
+    def clean(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._pipeline.clean(text)
+
     async def submit(
         self,
         text: str,
@@ -140,7 +144,7 @@ class AgentApi:
         if view is None:
             return False
         place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
-        message = self._message(text, place, sender, f"h:steer:{self._clock.new_id()}")
+        message = self._message(self.clean(text), place, sender, f"h:steer:{self._clock.new_id()}")
         return await self._store.inbox.steer(turn_id, message, only_own=sender == PERSON)
 
     def _message(

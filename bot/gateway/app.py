@@ -77,7 +77,11 @@ def build(
 ) -> Starlette:
     """The application that both listeners serve. health, status, usage: see `StateRoutes`."""
     state, events, people = StateRoutes(health, status, usage), EventRoutes(reads, bus), PeopleRoutes(pairing)
-    agent, heartbeat, approvals = AgentRoutes(api), HeartbeatRoutes(control), ApprovalRoutes(requests)
+    agent, heartbeat, approvals = (
+        AgentRoutes(api),
+        HeartbeatRoutes(control, api.clean),
+        ApprovalRoutes(requests, api.clean),
+    )
     stream = Route("/v1/events", events.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(

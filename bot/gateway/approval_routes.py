@@ -1,5 +1,6 @@
 """What waits for a decision over HTTP, for owners: look at it, decide, and take back what is allowed for always."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from starlette.requests import Request
@@ -32,8 +33,9 @@ class ForgetBody(Body):
 class ApprovalRoutes:
     """The handlers of /v1/approvals."""
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, requests: Requests, clean: Callable[[str], str]) -> None:
+        """clean: returns a text without secrets."""
+        self._requests, self._clean = requests, clean
 
     async def show(self, request: Request) -> Response:
         """GET /v1/approvals: what waits, oldest first."""
@@ -44,10 +46,9 @@ class ApprovalRoutes:
         """POST /v1/approvals/{id}: an id, or the digits of one that are shown."""
         only_owners(request, _REFUSAL)
         body = parse_body(DecisionBody, await read_body(request))
+        reason = self._clean(body.reason)
         try:
-            return answer(
-                await self._requests.settle(request.path_params["id"], body.decision, body.reason, named(request))
-            )
+            return answer(await self._requests.settle(request.path_params["id"], body.decision, reason, named(request)))
         except NotDecided as error:
             raise HttpProblem(_STATUS[error.code], error.code, str(error).replace("**", "")) from None
 

@@ -1,5 +1,6 @@
 """The heartbeat over HTTP, for owners: how it stands, a beat now, and events for its next turn."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -34,8 +35,9 @@ class WakeBody(Body):
 class HeartbeatRoutes:
     """The handlers of /v1/heartbeat."""
 
-    def __init__(self, control: Control) -> None:
-        self._control = control
+    def __init__(self, control: Control, clean: Callable[[str], str]) -> None:
+        """clean: returns a text without secrets."""
+        self._control, self._clean = control, clean
 
     async def show(self, request: Request) -> Response:
         """GET /v1/heartbeat."""
@@ -53,7 +55,7 @@ class HeartbeatRoutes:
         only_owners(request, _REFUSAL)
         body = parse_body(WakeBody, await read_body(request))
         wanted = resolve_session(body.session) if body.session else ""
-        told = await self._control.wake(body.text.strip(), wanted, now=body.now)
+        told = await self._control.wake(self._clean(body.text.strip()), wanted, now=body.now)
         if told is None:
             raise HttpProblem(409, "no_session", NO_SESSION)
         return answer({"session": told}, 202)

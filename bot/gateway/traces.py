@@ -18,6 +18,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
 
 from agent import events
@@ -28,6 +29,8 @@ from bot.store.reads import Reads
 
 log = structlog.get_logger()
 
+# Spans that wait at most, milliseconds between batches, and spans of one.
+_BATCHES = 2048, 5000, 512
 # Runs whose end has not come that are remembered, the newest ones, and events that are read at once.
 _RUNS, _PAGE = 1000, 500
 # Seconds that one request to the collector may take, and that the last spans have when the service stops.
@@ -55,8 +58,9 @@ class Traces:
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is told once, by `_Told`
         self._bus, self._reads = bus, reads
         resource = Resource.create({"service.name": "hark", "service.version": version("hark-bot")})
-        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(_Told(otlp)))
+        # the configuration alone decides, and no variable of the environment
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(_Told(otlp), *_BATCHES))
         self._tracer = self._provider.get_tracer("hark")
         self._runs: dict[str, _Run] = {}
         self._task: asyncio.Task[None] | None = None
@@ -199,10 +203,12 @@ class _Told(SpanExporter):
 def _answered(run: _Run, chat: Span, event: events.MessageEnd) -> None:
     """Write into the span of a model call what came of it; another model than the one before may have answered."""
     run.model = event.model or run.model
-    model = run.model.partition("/")[2]
+    provider, _, model = run.model.partition("/")
     chat.update_name(f"chat {model}")
     chat.set_attributes(
         {
+            "gen_ai.provider.name": provider,
+            "gen_ai.request.model": model,
             "gen_ai.response.model": model,
             "gen_ai.response.finish_reasons": (event.stop_reason,),
             "gen_ai.usage.input_tokens": event.usage.input,

@@ -34,7 +34,9 @@ class UsageReport:
 
     def command(self) -> Command:
         """Make the command /usage."""
-        return Command(name="usage", help="What models have used, today and in seven days.", run=self._show)
+        return Command(
+            name="usage", help="What models have used, today and in seven days.", run=self._show, lenient=True
+        )
 
     async def _show(self, call: Call, _: Arguments) -> Effect:
         """Answer owners with everything, where nobody else reads along; others with what their own session has used."""

@@ -47,7 +47,7 @@ NAMED = 4096
 @dataclass(eq=False)
 class Pipeline:
     """The sink of all channels. waits: says to who has written what the turn before it waits for (approval, seq).
-    asks: tells an owner of strangers who have got a code."""
+    asks: tells an owner of strangers who have got a code. clean: returns a text without secrets."""
 
     store: Store
     routing: Routing
@@ -60,6 +60,7 @@ class Pipeline:
     settings: CatchUpSettings
     waits: Callable[[str, int, InboundMessage], None]
     asks: Callable[[], Awaitable[None]]
+    clean: Callable[[str], str]
 
     def __post_init__(self) -> None:
         self._closed = False
@@ -103,6 +104,8 @@ class Pipeline:
         if self._closed:
             raise StoreUnavailable(_STOPPING)
         item = cleaned(item)
+        if (message := unsecret(item.message, self.clean)) is not item.message:
+            item = replace(item, message=message)
         if self.registry.find(item.message.text, self.people.is_owner(item.message)) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
@@ -138,11 +141,11 @@ class Pipeline:
     def _decide(self, item: Incoming) -> Accepted:
         item = cleaned(item)
         if isinstance(item, UnreadEvent):
-            return item
+            return replace(item, raw=self.clean(item.raw), error=self.clean(item.error))
         if isinstance(item, ChatMoved):
             self.people.follow(item)  # before what is said there, also in the same batch
             return item
-        return self._catch_up.aged(self.routing.decide(item))
+        return self._catch_up.aged(self.routing.decide(unsecret(item, self.clean)))
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, Heard):
@@ -195,3 +198,17 @@ class Pipeline:
         if event and all(fields.values()) and name not in self._named and len(self._named) < NAMED:
             self._named.add(name)
             log.warning(event, channel=channel, **fields)
+
+
+def unsecret(message: InboundMessage, clean: Callable[[str], str]) -> InboundMessage:
+    """Return a message without secrets in its words, in those that it quotes, and in the names of its files."""
+    texts = [message.text, message.extra_context, *(one.name for one in message.attachments)]
+    texts += [one.text for one in (message.replied, message.forwarded) if one]
+    if clean(whole := "\n".join(texts)) == whole:
+        return message
+    replied, forwarded = (
+        replace(one, text=clean(one.text)) if one else None for one in (message.replied, message.forwarded)
+    )
+    files = tuple(replace(one, name=clean(one.name)) for one in message.attachments)
+    text, context = clean(message.text), clean(message.extra_context)
+    return replace(message, text=text, replied=replied, forwarded=forwarded, extra_context=context, attachments=files)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from agent.errors import ToolError
-from agent.message import ToolOutput, well_formed
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.message import Provenance, ToolOutput, well_formed
+from agent.tools.base import CallContext, Parameters, Sink, Tool
 from bot.commands.registry import COMMAND_SIGNS
 from bot.config.values import MESSAGE
 from bot.outbox import Outbox
@@ -93,6 +93,12 @@ class MessageTool(Tool[Parameters]):
         self._actions = {one.name: one for one in actions}
         self._send = send
 
+    async def sink(self, parameters: Parameters, context: CallContext) -> Sink:
+        """See Tool: to look anywhere and to write here is free, all else is sent to others."""
+        fields = dict(parameters)
+        action = self._actions[fields.pop("action")]
+        return "send" if fields.get("to") and action.name not in LOOKS else "look"
+
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """Carry out a call and return what became of it. Raises ToolError."""
         fields = dict(parameters)
@@ -107,7 +113,8 @@ class MessageTool(Tool[Parameters]):
             if "message_id" in (*action.needs, *action.takes):
                 asked = asked.model_copy(update={"message_id": asked.message_id or self._asking(place)})
             if action.makes is None:
-                return ToolOutput(text=await channel.perform(action.name, place, asked))
+                text = await channel.perform(action.name, place, asked)
+                return ToolOutput(text=text, origins=(Provenance("person", f"people on {place.channel}"),))
         except ActionFailed as error:
             raise ToolError(str(error)) from None
         source = tool_message(context.turn_id, context.call_id)

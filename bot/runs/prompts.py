@@ -7,7 +7,7 @@ store, written with the end of the turn, so that no crash loses or repeats the m
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -75,7 +75,7 @@ class Prompts:
         script = await asyncio.to_thread(load_script, self.root) if meets else None
         account = self.accounts.like(turn.place)
         channel = turn.place.channel
-        return build_prompt(
+        prompt = build_prompt(
             name=self.name,
             place=_WHERE.get(channel, f"on {channel.capitalize()}"),
             tools=specs,
@@ -85,6 +85,8 @@ class Prompts:
             added="\n\n".join(filter(None, (account.section.added_prompt() if account else "", self._added(turn)))),
             script=script,
         )
+        clean = inside.overflow.clean
+        return replace(prompt, sections=tuple(replace(one, text=clean(one.text)) for one in prompt.sections))
 
     def _added(self, turn: Turn) -> str:
         """Return what the configuration adds to the prompt for the group in which a turn answers; may be empty."""

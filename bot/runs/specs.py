@@ -143,6 +143,7 @@ class Specs:
                 now=self.clock.now,
                 sleep=self.clock.sleep,
                 sent=partial(self.requests.sent, turn.transcript_id, turn.session_key, prompt, background),
+                transcript_id=turn.transcript_id,
                 for_owners=offer.by_owners,
                 compaction=Compaction(
                     rules=self.compaction,

@@ -161,6 +161,12 @@ class Approvals(Subject):
         )
 
     @query
+    def newest(self, db: sqlite3.Connection, session_key: str) -> Approval | None:
+        """Return the newest request of a session that is no question, in any state; None if there is none."""
+        found = _read(db, "session_key=? AND question=0 ORDER BY asked_at DESC LIMIT 1", session_key)
+        return found[0] if found else None
+
+    @query
     def questions(self, db: sqlite3.Connection, turn_id: str) -> int:
         """Return how many questions a turn has asked people, whatever became of them."""
         return int(db.execute("SELECT count(*) FROM approval WHERE turn_id=? AND question=1", (turn_id,)).fetchone()[0])

@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 from typing import Any, Literal
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message, Text, ToolCall, Usage
+from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.causes import Cause
@@ -22,7 +22,7 @@ from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
-from channels.message import BACKGROUND, InboundMessage, Place
+from channels.message import BACKGROUND, SEVERAL, InboundMessage, Place
 from channels.session_key import beats_of, begins_anew, console_key
 
 # Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
@@ -210,9 +210,10 @@ class Claims(Subject):
             for seq, _, _ in parts:
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
             message = _joined([message for _, message, _ in parts])
-            line = self._compose(message, parts[0][2], before)
+            line = replace(self._compose(message, parts[0][2], before), origins=_origins(message))
             if around := history.overheard_before(db, message, transcript_id):
-                line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts))
+                origins = (*line.origins, Provenance("person", "others who wrote here"))
+                line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts), origins=origins)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
             if any(message.kind not in BACKGROUND for _, message, _ in parts):
                 db.execute(
@@ -299,3 +300,15 @@ def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     repair.close_run(db, turn_id, transcript_id, step, now)
     endings.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
+
+
+def _origins(message: InboundMessage) -> tuple[Provenance, ...]:
+    """Return where the text of a message came from: a person's own words do not count in their own conversation."""
+    origin, found = message.origin, list[Provenance]()
+    if origin.place.kind in SEVERAL and message.kind not in BACKGROUND:
+        name = origin.sender_name or origin.sender
+        found.append(Provenance("person", name, origin.place.channel, origin.sender))
+    quoted = (message.replied if origin.place.kind in SEVERAL else None, message.forwarded)
+    found += [Provenance("person", one.author or "somebody else") for one in quoted if one and not one.by_me]
+    found += [Provenance("file", one.name) for one in message.attachments]
+    return tuple(found)

@@ -8,6 +8,7 @@ import logging
 import logging.handlers
 import os
 import sys
+import traceback
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -46,6 +47,9 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     formatter = ProcessorFormatter(foreign_pre_chain=shared, processors=steps)
     handler = _ToStream() if file is None else _ToFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
+    sys.excepthook = lambda kind, error, trace: print(  # noqa: T201 what nobody caught
+        redactor.clean("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr
+    )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)

@@ -16,7 +16,8 @@ from typing import Any
 import structlog
 
 from agent.errors import ModelError
-from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, ThinkingLevel
+from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart
+from bot.telemetry.masked import Wrapped
 from bot.telemetry.redact import Redactor
 
 log = structlog.get_logger()
@@ -55,24 +56,12 @@ class PayloadLog:
             self._file.replace(self._file.with_suffix(".1.jsonl"))
 
 
-class LoggedClient(ModelClient):
+class LoggedClient(Wrapped):
     """A client of which all calls are written down."""
 
     def __init__(self, client: ModelClient, payloads: PayloadLog) -> None:
-        self._client, self._payloads = client, payloads
-        self.name, self.key, self.limits = client.name, client.key, client.limits
-        self.thinks = client.thinks
-        self._measure()
-
-    def _measure(self) -> None:
-        """Take over what a server may have said only with its first answer."""
-        self.context_window, self.max_output = self._client.context_window, self._client.max_output
-
-    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
-        return self._client.level_for(wanted)
-
-    def output_limit(self, level: ThinkingLevel) -> int:
-        return self._client.output_limit(level)
+        super().__init__(client)
+        self._payloads = payloads
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         outcome: dict[str, object] = {"cut": True}
@@ -88,12 +77,6 @@ class LoggedClient(ModelClient):
         finally:
             self._measure()
             self._payloads.write(self.name, request, outcome)
-
-    async def preload(self) -> None:
-        await self._client.preload()
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 def _lighter(value: Any) -> Any:

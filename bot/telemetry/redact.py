@@ -1,8 +1,13 @@
-"""Keeps secrets out of what is written down and shown: known ones wherever they stand, and what URLs may hold."""
+"""Keeps secrets out of what is written down and shown: known ones wherever they stand, what has the look of one, and
+what URLs may hold.
+"""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
+
+from bot.telemetry import shapes
 
 MASK = "[secret]"
 STARS = "**********"
@@ -16,26 +21,62 @@ _NAMED = re.compile(
 _LOOKS_SECRET = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w:.~+=%-]{16,}")
 
 
+# Names of variables whose values are secrets.
+SECRET_NAME = re.compile(r"(?:KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|CREDENTIALS)$", re.IGNORECASE)
+
+
+# Variables that programs of the service's own get, and no others.
+_FEW = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+
+
+def few(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program of the service's own that needs none: where it finds itself and its language."""
+    return {name: environ[name] for name in _FEW if name in environ}
+
+
+def keyless(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what has the name or the look of a secret, or holds one in a URL."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not SECRET_NAME.search(name) and mask_url(shapes.replaced(value, MASK))[0] == value
+    }
+
+
 class Redactor:
     """Replaces secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
+        known = [secret for secret in secrets if len(secret) >= _SHORTEST]
+        in_json = [
+            json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for secret in known for ascii_only in (True, False)
+        ]
         # longest first: one secret may be a part of another
-        self._secrets = sorted({secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True)
+        self._secrets = sorted({*known, *in_json}, key=len, reverse=True)
 
     def clean(self, text: str) -> str:
         """The text without any secret in it."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASK)
-        return text
+        return shapes.replaced(text, MASK)
 
     def withheld(self, text: str) -> int:
         """How many characters at the end of a piece of a text may be the beginning of a secret that goes on."""
-        starts = (n for secret in self._secrets for n in range(1, len(secret)) if text.endswith(secret[:n]))
-        whole = len(text) - max(starts, default=0)
-        parts_one = self.clean(text) != self.clean(text[:whole]) + text[whole:]  # which ends as it begins, or another
-        return 0 if parts_one else len(text) - whole
+        begun = 0
+        for secret in self._secrets:
+            for n in range(min(len(secret) - 1, len(text)), begun, -1):
+                if text.endswith(secret[:n]):
+                    begun = n
+                    break
+        if begun and self._parts(text, len(text) - begun):
+            begun = 0  # it ends as it begins, or as another does
+        begun = max(begun, shapes.unfinished(text))
+        return len(text) if begun and self._parts(text, len(text) - begun) else begun
+
+    def _parts(self, text: str, at: int) -> bool:
+        """Whether to cut a text there would cut a secret in two."""
+        return self.clean(text) != self.clean(text[:at]) + self.clean(text[at:])
 
 
 def mask_url(url: str) -> tuple[str, list[str]]:
@@ -71,4 +112,5 @@ def mask_url(url: str) -> tuple[str, list[str]]:
 
 def mask_text(text: str) -> str:
     """A text that is to be shown, with dots for what may be a secret by its look, its name or its place in a URL."""
+    text = shapes.replaced(text, "...")
     return _LONG.sub("...", _NAMED.sub(r"\1...", _USER_INFO.sub("//...@", text)))

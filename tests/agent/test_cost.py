@@ -24,6 +24,7 @@ from agent.models import anthropic, openai_chat
 from agent.models.base import ModelApi
 from agent.models.fleet import Fleet, Rest, Route
 from agent.models.sdk import SdkClient
+from agent.origins import OriginRules
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.output import Overflow
 from agent.tools.registry import tools_for
@@ -134,7 +135,13 @@ async def counted(
         system="s",
         limits=Limits(),
         tools=ToolSet(by_name={tool.name: tool for tool in tools}, specs=specs(tools), refused={}, as_guest=()),
-        rules=CallRules(asked_for=(), grants=tuple, hooks=()),
+        rules=CallRules(
+            asked_for=(),
+            grants=tuple,
+            hooks=(),
+            origins=OriginRules(untrusted=(), is_owner=lambda channel, sender: True),
+        ),
+        transcript_id="t",
         progress=Progress(step=0, usage=Usage(), ran=0, decisions={}),
         images=Images(workspace),
         overflow=Overflow(workspace),

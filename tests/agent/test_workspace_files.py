@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.file_names import KEPT, NAMES, ORDER
 from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError
 from agent.workspace_files import (
-    KEPT,
-    NAMES,
-    ORDER,
     PER_FILE_CHARACTERS,
     TOTAL_CHARACTERS,
     WorkspaceFile,

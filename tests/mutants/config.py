@@ -107,7 +107,7 @@ FAULTS = (
     ),
     Fault(
         "config/a-tilde-is-the-default",
-        "load",
+        "examine",
         'place.written == "~" and not place.is_text',
         "False",
         (f"{_FOLDERS}a_bare_tilde_is_nothing_in_yaml_and_no_folder",),

@@ -112,7 +112,7 @@ FAULTS = (
     ),
     Fault(
         "first-steps/the-file-wins-over-the-shell",
-        "load",
+        "examine",
         "{**variables, **environ}",
         "{**environ, **variables}",
         (f"{_VARIABLES}its_variables_are_there_and_those_of_the_process_win",),

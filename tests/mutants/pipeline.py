@@ -39,7 +39,7 @@ FAULTS = (
     ),
     Fault(
         "pipeline/always-holds-in-every-conversation",
-        "Pipeline._ask",
+        "Pipeline._plain_ask",
         "json.dumps([tool.name, canonical, context.session_key])",
         "json.dumps([tool.name, canonical])",
         (f"{_PIPELINE}what_is_allowed_always_is_allowed_for_these_arguments_here",),

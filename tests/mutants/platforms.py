@@ -41,8 +41,8 @@ FAULTS = (
     Fault(
         "platforms/age-does-not-matter",
         "Pipeline._decide",
-        "return self._catch_up.aged(self.routing.decide(item))",
-        "return self.routing.decide(item)",
+        "return self._catch_up.aged(self.routing.decide(unsecret(item, self.clean)))",
+        "return self.routing.decide(unsecret(item, self.clean))",
         (f"{_MISSED}what_is_too_old_is_passed_over_with_one_line[telegram]",),
     ),
     Fault(

@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "rooms/secrets-are-shared",
-        "agent/workspace_files.py",
+        "agent/file_names.py",
         'SHARED = (AGENTS, "SOUL.md", "IDENTITY.md")',
         'SHARED = (AGENTS, "SOUL.md", "IDENTITY.md", "TOOLS.md")',
         (f"{_FILES}a_room_has_what_is_shared_and_its_own",),

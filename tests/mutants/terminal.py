@@ -205,9 +205,9 @@ FAULTS = (
     ),
     Fault(
         "terminal/only-the-folder-is-looked-into",
-        "find",
-        "        path, cwd = (where, cwd) if where.is_file() else (None, where)\n",
-        "        pass\n",
+        "located",
+        "return (where, cwd) if where.is_file() else (None, where)",
+        "return path, cwd",
         (f"{_COMMANDS}a_service_is_found_from_another_folder",),
     ),
     Fault(

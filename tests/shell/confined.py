@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.file_names import NAMES
 from agent.sandbox.base import KEPT_FOLDERS, Confinement, kept_of
 from agent.sandbox.proof import Setting, choose
 from agent.shell import Level
 from agent.tools.process import GatedProcess
-from agent.workspace_files import NAMES
 from tests.shell.corpus import Place, make_place, make_repository
 
 RUNNER = Path(__file__).with_name("lines_inside.py")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.file_names import NAMES
 from agent.message import ToolCall
-from agent.workspace_files import NAMES
 from tests.bot.gateway.house import house
 from tests.standins.request_log import text_of
 from tests.standins.script import Call

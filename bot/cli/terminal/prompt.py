@@ -18,6 +18,9 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
+from bot.telemetry import shapes
+from bot.telemetry.redact import MASK
+
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
 # Seconds between redraws at least: smooth to the eye, and cheap.
 _REDRAW = 0.03
@@ -156,9 +159,9 @@ class _History(FileHistory):
             file.touch(0o600)
 
     def store_string(self, string: str) -> None:
-        """Keep a line, if that is possible."""
+        """Keep a line, without keys that are known by their look, if that is possible."""
         try:
-            super().store_string(string)
+            super().store_string(shapes.replaced(string, MASK))
         except OSError as error:
             if self._tell:
                 self._tell(f"What is typed cannot be kept for next time: {error.strerror}.\n\n")

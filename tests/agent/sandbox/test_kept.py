@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.file_names import NAMES
 from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
-from agent.workspace_files import NAMES
 from tests.agent.sandbox.conftest import Run, git
 from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands

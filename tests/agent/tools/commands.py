@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.file_names import NAMES
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Setting, choose
 from agent.shell import Judge, parse_rule
@@ -16,7 +17,6 @@ from agent.tools.output import Overflow
 from agent.tools.permission import Asking, Permission, Security
 from agent.tools.process_tool import ProcessTool
 from agent.tools.workspace import Workspace
-from agent.workspace_files import NAMES
 
 
 @dataclass

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.tools.files import MAX_BYTES, MAX_LINE_BYTES, MAX_LINES, ReadTool, WriteTool
 from agent.tools.schema import parse_arguments
 from agent.tools.workspace import Workspace
@@ -30,7 +30,8 @@ async def write(workspace: Workspace, arguments: str) -> ToolOutput:
 
 async def test_reads_a_whole_short_file_as_it_is(workspace: Workspace) -> None:
     (workspace.root / "note").write_text("\ufeffone\r\n  zwei – drei\n\nend", "utf-8")
-    assert await read(workspace, '{"path": "note"}') == ToolOutput(text="one\n  zwei – drei\n\nend")
+    output = ToolOutput(text="one\n  zwei – drei\n\nend", origins=(Provenance("file", "note"),))
+    assert await read(workspace, '{"path": "note"}') == output
 
 
 async def test_long_files_come_in_pieces_that_join(workspace: Workspace) -> None:

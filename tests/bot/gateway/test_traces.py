@@ -74,6 +74,8 @@ async def test_what_fails_says_so_and_the_model_that_answered_is_named(tmp_path:
             ("chat big", "cut"),
             ("chat small", None),
         ]
+        about = attributes(first[1])
+        assert (about["gen_ai.provider.name"], about["gen_ai.request.model"]) == ("two", "small")
         assert [event.name for event in turns[0].events] == ["model"]
         assert attributes(turns[1])["error.type"] == "invalid_request"
         assert turns[1].status.code == 2
@@ -105,6 +107,16 @@ async def test_that_the_collector_fails_is_told_once_until_it_works_again(capsys
     out = capsys.readouterr().out
     assert out.count("the collector of spans fails") == 2
     assert out.count("the collector of spans works again") == 1
+
+
+async def test_variables_of_the_environment_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "10")
+    async with Collector() as collector:
+        async with running(tmp_path, config=config(collector)) as hark:
+            hark.model.add("fine")
+            await hark.say("hello")
+        assert len(collector.spans) == 2
 
 
 async def test_runs_without_an_end_are_forgotten_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

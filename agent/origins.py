@@ -1,0 +1,105 @@
+"""Where text came from, and where a call goes with it: the two halves of the rule that untrusted text never acts.
+
+Each line of a transcript bears the origins of its text, and an answer those of everything that stood in its request, so
+the label of a request is found at its end and outlives summaries and turns that are dropped. A call whose effect
+leaves the look into the sandbox or the room has a sink. When a request has untrusted text in it, a person is asked
+before a call goes to such a sink, whatever else would allow the call.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from textwrap import shorten
+
+from agent.message import Entry, Provenance, ProvenanceKind
+from agent.tools.base import Ask, Sink
+
+# What a person is told of each sink that needs a decision.
+_SINKS: dict[Sink, str] = {
+    "work": "commands that change files here",
+    "open": "commands on this machine itself",
+    "send": "messages to other conversations",
+    "network": "requests into the network",
+    "remember": "what is remembered",
+    "schedule": "what is scheduled",
+}
+_KINDS: dict[ProvenanceKind, str] = {
+    "web": "the page",
+    "file": "the file",
+    "person": "",
+    "command": "the output of",
+}
+# Origins of each kind that a line bears at most; more of one kind are one that says so.
+_MOST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginRules:
+    """Which text is untrusted."""
+
+    # The kinds of origin that make a person be asked.
+    untrusted: Collection[ProvenanceKind]
+    # Whether a person is an owner, by channel and id. Their words are trusted wherever they write.
+    is_owner: Callable[[str, str], bool]
+
+
+def merged(origins: Iterable[Provenance]) -> tuple[Provenance, ...]:
+    """Return origins without doubles, a bounded number of each kind, in order."""
+    found: dict[Provenance, None] = {}
+    counts: dict[ProvenanceKind, int] = {}
+    for one in origins:
+        if one in found:
+            continue
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+        found[one if counts[one.kind] <= _MOST else Provenance(one.kind, "others")] = None
+    return tuple(found)
+
+
+def label(entries: Iterable[Entry]) -> tuple[Provenance, ...]:
+    """Return the origins of a request that ends with these lines, newest first."""
+    found: list[Provenance] = []
+    for entry in entries:
+        found += entry.message.all_origins
+        if entry.kind == "assistant":
+            break
+    return merged(found)
+
+
+def questioned(
+    ask: Ask | None, sink: Sink, bears: Collection[Provenance], rules: OriginRules, *, for_owners: bool
+) -> tuple[Provenance, ...]:
+    """Return the origins because of which a person must be asked about a call; empty: there are none.
+
+    for_owners: whether owners alone wrote what the turn answers. Others can do no more than people like them whose
+    words stand in the request, and what they have remembered stays in their room.
+    """
+    if sink not in _SINKS or (ask is not None and ask.question) or (sink == "remember" and not for_owners):
+        return ()
+    return tuple(
+        one
+        for one in bears
+        if one.kind in rules.untrusted
+        and not (one.kind == "person" and (not for_owners or rules.is_owner(one.channel, one.sender)))
+    )
+
+
+def because(found: Collection[Provenance]) -> str:
+    """Return the sentence that says because of what a person is asked."""
+    shown = [" ".join(filter(None, (_KINDS.get(one.kind, one.kind), shorten(one.what, 80)))) for one in found]
+    return f"Asked because of: {', '.join(shown)}."
+
+
+def for_task(ask: Ask, sink: Sink, found: Collection[Provenance], transcript_id: str) -> Ask:
+    """Return the question about a call with untrusted text before it; allowed always, it is allowed for the task."""
+    kinds = sorted({one.kind for one in found})
+    return replace(
+        ask,
+        why=(because(found), *ask.why),
+        grants=tuple(map(grants_of(transcript_id, sink), kinds)),
+        granted=f"{_SINKS[sink]} beside text of these kinds: {', '.join(kinds)}, until /new in this conversation",
+        task=True,
+    )
+
+
+def grants_of(transcript_id: str, sink: Sink) -> Callable[[ProvenanceKind], str]:
+    """Return the function that makes the grant for a kind of origin, in one transcript and for one sink."""
+    return lambda kind: f"task:{transcript_id}:{sink}:{kind}"
