@@ -11,6 +11,8 @@ ToolError is separate, because it ends no run: the model reads its text.
 
 from enum import StrEnum
 
+from agent.message import Provenance
+
 
 class ErrorKind(StrEnum):
     """Kinds of failed model calls; each model client maps its provider's errors to them."""
@@ -61,3 +63,6 @@ class RunLost(AgentError):
 
 class ToolError(Exception):
     """A call cannot do what it is asked to do; the model reads the text."""
+
+    # Where words of others in the text came from.
+    origins: tuple[Provenance, ...] = ()

@@ -120,9 +120,10 @@ class Journal(Protocol):
         """Mark calls as `running`, directly before execution. The decision about a waiting call is used up by this."""
 
     async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
-        """Mark a call as `waiting` and park the turn until a person has decided; returns the end of this run.
+        """Mark the calls of an Ask as `waiting`, and park the turn until a person has decided.
 
-        Where nobody may decide, the run goes on and an expired decision is returned.
+        call_id: of the call that it is about, of several the first. Returns the end of this run; where nobody may
+        decide, the run goes on and an expired decision is returned.
         """
 
     async def park_for_model(self, outage: Outage) -> AgentEnd | None:

@@ -130,7 +130,7 @@ class Loop:
             await spec.route.works()
         answered(answer.usage)
         self.usage += answer.usage
-        origins = label(self._context.newest_first())
+        origins = label(self._context.newest_first(), spec.origins)
         message = replace(self._checked(answer, allow_calls, after), model=model.name, origins=origins)
         outcome = Outcome.LIMIT if answer.stop_reason == "max_output" else outcome
         note = self._note_behind(answer, message) if allow_calls else None

@@ -6,7 +6,7 @@ JSON from outside can hold half a surrogate pair, which no UTF-8 store takes.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeVar, cast
 # Estimates, because each provider has its own count: tokens of an image, and of what surrounds each message.
 _IMAGE_TOKENS = 1500
 _OVERHEAD = 4
+# Origins of each kind that a line bears at most; more of one kind are one that says so.
+_MOST_ORIGINS = 8
 
 
 class Mark(StrEnum):
@@ -42,6 +44,18 @@ class Provenance:
     # Of a person: the channel and the id there.
     channel: str = ""
     sender: str = ""
+
+
+def merged(origins: Iterable[Provenance]) -> tuple[Provenance, ...]:
+    """Return origins without doubles, a bounded number of each kind, in order."""
+    found: dict[Provenance, None] = {}
+    counts: dict[ProvenanceKind, int] = {}
+    for one in origins:
+        if one in found:
+            continue
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+        found[one if counts[one.kind] <= _MOST_ORIGINS else Provenance(one.kind, "others")] = None
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
-from agent.message import Entry, Provenance, ProvenanceKind
+from agent.message import Entry, Provenance, ProvenanceKind, merged
 from agent.tools.base import Ask, Sink
 
 # What a person is told of each sink that needs a decision.
@@ -22,14 +22,14 @@ _SINKS: dict[Sink, str] = {
     "remember": "what is remembered",
     "schedule": "what is scheduled",
 }
+# Quotation marks, and signs that look like them.
+_QUOTES = dict.fromkeys(map(ord, '"“”„‟″＂'), "'")
 _KINDS: dict[ProvenanceKind, str] = {
     "web": "the page",
     "file": "the file",
     "person": "",
     "command": "the output of",
 }
-# Origins of each kind that a line bears at most; more of one kind are one that says so.
-_MOST = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,25 +38,14 @@ class OriginRules:
 
     # The kinds of origin that make a person be asked.
     untrusted: Collection[ProvenanceKind]
-    # Whether a person is an owner, by channel and id. Their words are trusted wherever they write.
-    is_owner: Callable[[str, str], bool]
+    # Whether a person's words are no reason to ask in this turn, by channel and id: owners' nowhere, and in the turn of
+    # somebody who is none, those of people who may do as much.
+    trusts: Callable[[str, str], bool]
 
 
-def merged(origins: Iterable[Provenance]) -> tuple[Provenance, ...]:
-    """Return origins without doubles, a bounded number of each kind, in order."""
-    found: dict[Provenance, None] = {}
-    counts: dict[ProvenanceKind, int] = {}
-    for one in origins:
-        if one in found:
-            continue
-        counts[one.kind] = counts.get(one.kind, 0) + 1
-        found[one if counts[one.kind] <= _MOST else Provenance(one.kind, "others")] = None
-    return tuple(found)
-
-
-def label(entries: Iterable[Entry]) -> tuple[Provenance, ...]:
-    """Return the origins of a request that ends with these lines, newest first."""
-    found: list[Provenance] = []
+def label(entries: Iterable[Entry], prompt: Iterable[Provenance] = ()) -> tuple[Provenance, ...]:
+    """Return the origins of a request that ends with these lines, newest first. prompt: those of its system prompt."""
+    found = [*prompt]
     for entry in entries:
         found += entry.message.all_origins
         if entry.kind == "assistant":
@@ -64,28 +53,44 @@ def label(entries: Iterable[Entry]) -> tuple[Provenance, ...]:
     return merged(found)
 
 
+def made_from(entries: Iterable[Entry], prompt: Iterable[Provenance] = ()) -> tuple[Provenance, ...]:
+    """Return the origins of the calls of the newest answer: results of calls beside them came after their words.
+
+    entries: newest first. prompt: the origins of the files of the prompt.
+    """
+    answers = (entry.message.origins for entry in entries if entry.kind == "assistant")
+    return merged((*prompt, *next(answers, ())))
+
+
 def questioned(
     ask: Ask | None, sink: Sink, bears: Collection[Provenance], rules: OriginRules, *, for_owners: bool
 ) -> tuple[Provenance, ...]:
     """Return the origins because of which a person must be asked about a call; empty: there are none.
 
-    for_owners: whether owners alone wrote what the turn answers. Others can do no more than people like them whose
-    words stand in the request, and what they have remembered stays in their room.
+    for_owners: whether owners alone wrote what the turn answers. What others have remembered stays in their room.
     """
     if sink not in _SINKS or (ask is not None and ask.question) or (sink == "remember" and not for_owners):
         return ()
     return tuple(
         one
         for one in bears
-        if one.kind in rules.untrusted
-        and not (one.kind == "person" and (not for_owners or rules.is_owner(one.channel, one.sender)))
+        if one.kind in rules.untrusted and not (one.kind == "person" and rules.trusts(one.channel, one.sender))
     )
 
 
 def because(found: Collection[Provenance]) -> str:
     """Return the sentence that says because of what a person is asked."""
-    shown = [" ".join(filter(None, (_KINDS.get(one.kind, one.kind), shorten(one.what, 80)))) for one in found]
-    return f"Asked because of: {', '.join(shown)}."
+    return f"Asked because of: {sources(found)}."
+
+
+def sources(found: Iterable[Provenance]) -> str:
+    """Return origins in words, the names in quotation marks."""
+    return ", ".join(f"{_KINDS.get(one.kind, one.kind)} {_quoted(one.what)}".lstrip() for one in found)
+
+
+def _quoted(name: str) -> str:
+    """Return a name that somebody has chosen in quotation marks that it cannot leave."""
+    return f"“{shorten(name.translate(_QUOTES), 80)}”"
 
 
 def for_task(ask: Ask, sink: Sink, found: Collection[Provenance], transcript_id: str) -> Ask:

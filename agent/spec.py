@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.events import RunRef
 from agent.images import Images
-from agent.message import ToolSpec, Usage
+from agent.message import Provenance, ToolSpec, Usage
 from agent.models.base import ModelClient, ModelRequest
 from agent.models.fleet import Route
 from agent.origins import OriginRules
@@ -33,8 +33,8 @@ class CallRules:
 
     # Patterns for names of tools; a person must allow each call of these tools.
     asked_for: tuple[str, ...]
-    # Returns the grants by which people allowed calls for good.
-    grants: Callable[[], Collection[str]]
+    # Returns the grants by which people allowed calls that run in a session.
+    grants: Callable[[str], Collection[str]]
     # Called around each call, in this order.
     hooks: Sequence[Hook]
     # Which text is untrusted.
@@ -75,6 +75,8 @@ class RunSpec:
     # The models and keys that are asked, one after the other when they fail.
     route: Route
     system: str
+    # The origins of what the system prompt shows of files; empty if all of it is the operator's.
+    origins: tuple[Provenance, ...]
     limits: Limits
     tools: ToolSet
     rules: CallRules

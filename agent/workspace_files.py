@@ -8,11 +8,12 @@ with two files of its own. All functions block.
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
 from agent.file_names import AGENTS, BOOTSTRAP, CLAUDE, NAMES, ORDER, OWN, SHARED
+from agent.tools.lineage import FileState, state_of
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 
 PER_FILE_CHARACTERS = 20_000
@@ -32,6 +33,8 @@ class WorkspaceFile:
     text: str
     # Whether it could be read; if not, the text says why.
     is_read: bool = True
+    # What the file held when it was read; None if it could not be.
+    state: FileState | None = field(default=None, compare=False)
 
 
 def create(root: Path) -> None:
@@ -80,14 +83,14 @@ def load_script(root: Path) -> WorkspaceFile | None:
     return _within(found[0], PER_FILE_CHARACTERS, f"; the whole is in {BOOTSTRAP}") if found else None
 
 
-def read(root: Path, name: str) -> str | None:
-    """Return the text of a file; None if it is missing or still the template. Raises WorkspaceError with a sentence."""
+def read(root: Path, name: str) -> WorkspaceFile | None:
+    """Return a file whole; None if it is missing or still the template. Raises WorkspaceError with a sentence."""
     try:
-        text = _read(Workspace(root), name)
+        file = _read(Workspace(root), name)
     except NotThere:
         return None
     template = (resources.files("agent.prompt") / "workspace" / name).read_text("utf-8")
-    return None if text == template.strip() else text
+    return None if file.text == template.strip() else file
 
 
 def is_empty(text: str) -> bool:
@@ -117,26 +120,28 @@ def _instructions(workspace: Workspace, room: Workspace | None) -> tuple[Workspa
 def _found(workspace: Workspace, name: str) -> tuple[WorkspaceFile, ...]:
     """Return a file whole, or with the reason why it cannot be read; nothing if it is missing or says nothing."""
     try:
-        text = _read(workspace, name)
+        file = _read(workspace, name)
     except NotThere:
         return ()
     except WorkspaceError as error:
         return (WorkspaceFile(name, f"[Not loaded. {error}]", is_read=False),)
-    return () if is_empty(text) else (WorkspaceFile(name, text),)
+    return () if is_empty(file.text) else (file,)
 
 
 def _within(file: WorkspaceFile, limit: int, whole: str) -> WorkspaceFile:
     """Return a file with at most `limit` characters of its text. whole: where all of it can be read, or empty."""
     is_whole = len(file.text) <= limit or not file.is_read
-    return file if is_whole else WorkspaceFile(file.name, _cut(file.text, limit, whole))
+    return file if is_whole else replace(file, text=_cut(file.text, limit, whole))
 
 
-def _read(workspace: Workspace, name: str) -> str:
+def _read(workspace: Workspace, name: str) -> WorkspaceFile:
     with workspace.open(name) as file:
         data = file.read(_MAX_BYTES + 1)
+        state = state_of(workspace, workspace.relative(name), file, data)
     if len(data) > _MAX_BYTES:
         raise WorkspaceError(f"{name}: more than {_MAX_BYTES:,} bytes.")
-    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\x00", "�").strip()
+    text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\x00", "�").strip()
+    return WorkspaceFile(name, text, state=state)
 
 
 def _cut(text: str, limit: int, whole: str) -> str:

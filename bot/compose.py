@@ -14,7 +14,7 @@ A direct message of one person is the moment and the words. What else there is t
     <event>
     what `hark heartbeat wake --text` said
     </event>
-    [Tue 2026-07-14 03:33 UTC] "Ada Lovelace" (id 42) in "Kitchen", thread 7:
+    [Tue 2026-07-14 03:33 UTC] "Ada Lovelace" (id 42) in chat -5, thread 7:
     <replied-to from="Bob">
     the words replied to; `<replied-to yours>` when the bot wrote them
     </replied-to>
@@ -33,9 +33,9 @@ stand on one line, and what is quoted is shortened. None of it reaches the syste
 so that the model knows the time and the prefix of consecutive requests stays stable (promise 7).
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
+from agent.fences import harmless
 from agent.message import Message, Text
 from bot.persistence.inbox import Changes
 from bot.persistence.schedules import TOLD
@@ -52,18 +52,14 @@ CHANGES_TOLD, EVENTS_TOLD, EVENT_LIMIT = 20, 50, 2000
 # Attachments named in one message; the others are counted.
 FILES_NAMED = 20
 
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+# Quotation marks and brackets, with what looks like them.
+_IN_NAMES = str.maketrans(
+    dict.fromkeys('"“”„‟″＂', "'")
+    | dict.fromkeys("<＜﹤⟨", "‹")
+    | dict.fromkeys(">＞﹥⟩", "›")
+    | dict.fromkeys("[［", "(")
+    | dict.fromkeys("]］", ")")
 )
-_BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
-# Where a text looks like what the service writes.
-_OURS = re.compile(
-    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|event|overheard|context|file)\b)"
-    r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )"
-    r"|\((?=attached:|there were \d|(?:a message of|an event of|you wrote here at) \[))",
-    re.IGNORECASE,
-)
-_IN_NAMES = str.maketrans('"<>[]', "'‹›()")
 
 
 def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[InboundMessage, int, Changes], Message]:
@@ -92,9 +88,9 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
                 yield from fenced("edited", shortened(change.text, EDIT_LIMIT))
             else:
                 yield f"({which} was deleted)"
-        if message.kind in BACKGROUND:  # the service's own words
+        if message.kind in BACKGROUND:  # the service's own words around those of a job or a file
             yield f"[{stamp(accepted_at)}]"
-            yield message.text
+            yield harmless(message.text)
             return
         who = _who(message.origin, shared)
         yield f"[{stamp(message.sent_at or accepted_at)}]" + (f" {who}:" if who else "")
@@ -126,11 +122,6 @@ def overheard(lines: Sequence[InboundMessage], stamp: Callable[[int], str]) -> s
     return "\n".join((head, "<overheard>", *said, "</overheard>", ""))
 
 
-def harmless(text: str) -> str:
-    """Somebody's words, without what cannot be seen and what looks like a head or a fence of the service."""
-    return _OURS.sub("‹", _HIDDEN.sub("", _BREAKS.sub("\n", text)))
-
-
 def named(text: str) -> str:
     """A name as it may stand in a line of the service: in quotation marks that it cannot leave."""
     return f'"{" ".join(harmless(text).translate(_IN_NAMES).split())[:NAME_LIMIT]}"'
@@ -158,8 +149,8 @@ def _who(origin: Origin, shared: bool) -> str:
     who = _speaker(origin)
     if not several:
         return who
-    chat = named(origin.chat_name) if origin.chat_name else f"chat {place.chat}"
-    return f"{who} in {chat}" + (f", thread {place.thread}" if place.thread else "")
+    # no title: whoever may rename the group would write into each line
+    return f"{who} in chat {place.chat}" + (f", thread {place.thread}" if place.thread else "")
 
 
 def _speaker(origin: Origin) -> str:

@@ -18,6 +18,7 @@ from agent.spec import CallRules
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool
 from agent.tools.exec import ExecTool, scrubbed
+from agent.tools.lineage import Lineage
 from agent.tools.output import Overflow
 from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
@@ -35,12 +36,19 @@ from bot.config.tools import Tools
 from bot.config.web import Web
 from bot.people.conversations import Conversations
 from bot.people.people import People
+from bot.runs.lineage import KnownFiles
 from bot.runs.rooms import Furniture, Room, Rooms
+from bot.store.store import Store
 from bot.telemetry.redact import Redactor
 
 
 def furnishing(
-    config: Config, redactor: Redactor, running: Background, requests: Requests, confinement: Confinement
+    config: Config,
+    redactor: Redactor,
+    running: Background,
+    requests: Requests,
+    confinement: Confinement,
+    lineage: Lineage,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
     searches = asyncio.Semaphore(AT_ONCE)
@@ -57,20 +65,20 @@ def furnishing(
             path=scrubbed(os.environ)["PATH"],
             allowlist=tuple(map(parse_rule, settings.allowlist)),
         ),
-        grants=requests.granted,
+        grants=requests.grants.of,
     )
 
     def furnish(room: Room, workspace: Workspace) -> Furniture:
         commands: Sequence[Tool[Any]] = ()
         if settings.security != "deny":
-            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running)
+            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running, lineage)
             commands = (tool, ProcessTool(running, permission))
         return Furniture(
             room=room,
             workspace=workspace,
             overflow=Overflow(workspace, redactor.clean, redactor.withheld),
             images=Images(workspace),
-            tools=tools_for(workspace, commands=(*commands, *web), searches=searches),
+            tools=tools_for(workspace, commands=(*commands, *web), searches=searches, lineage=lineage),
         )
 
     return furnish
@@ -88,9 +96,9 @@ def web_tools(web: Web) -> tuple[Tool[Any], ...]:
     return WebFetchTool(fetcher, Kept()), WebSearchTool(provider, searching, Kept())
 
 
-def rooms(config: Config, conversations: Conversations) -> Rooms:
+def rooms(config: Config, conversations: Conversations, store: Store) -> Rooms:
     """Make the rooms of sessions."""
-    return Rooms(
+    made = Rooms(
         root=config.workspace,
         people=conversations.people,
         accounts=conversations.accounts,
@@ -98,6 +106,8 @@ def rooms(config: Config, conversations: Conversations) -> Rooms:
         links=config.sessions.identity_links,
         has_token=config.gateway.token is not None,
     )
+    made.lineage = KnownFiles(store.file_origins, config.workspace)
+    return made
 
 
 def confinement(config: Config, proved: Proved) -> Confinement:
@@ -108,8 +118,8 @@ def confinement(config: Config, proved: Proved) -> Confinement:
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 
-def rules(tools: Tools, granted: Callable[[], Collection[str]], hooks: Sequence[Hook], people: People) -> CallRules:
-    """Return the rules for the calls of all runs. granted: what people have allowed."""
+def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Sequence[Hook], people: People) -> CallRules:
+    """Return the rules for the calls of all runs. granted: returns what people have allowed in a session."""
     untrusted = tuple(kind for kind in get_args(ProvenanceKind) if tools.untrusted.get(kind) != "allow")
-    owners = OriginRules(untrusted=untrusted, is_owner=lambda channel, sender: (channel, sender) in people.owners)
+    owners = OriginRules(untrusted=untrusted, trusts=lambda channel, sender: (channel, sender) in people.owners)
     return CallRules(asked_for=tools.require_approval, grants=granted, hooks=hooks, origins=owners)

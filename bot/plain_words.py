@@ -5,6 +5,7 @@ neither the opposite nor anything else that one may well say then in another of 
 effects.
 """
 
+import re
 import unicodedata
 from typing import Literal
 
@@ -24,6 +25,8 @@ _ALWAYS = ("a", "always")
 # Characters that do not change what a word means: variants and tones of skin of an emoji, and the end of a sentence.
 _TONES = str.maketrans("", "", "\ufe0f🏻🏼🏽🏾🏿")
 _ENDS = " .!。！"
+# What stands between numbers, and the most digits of one; the id of a request has more.
+_BETWEEN, _DIGITS = re.compile(r"[\s,;+&]+"), 3
 _ASKS, _BEHIND = "?？؟\u037e", " !！.…)\"'”’»"
 
 
@@ -33,6 +36,14 @@ def decision(text: str, *, typed: bool = False) -> Literal["once", "always", "de
     if typed and word in _ALWAYS:
         return "always"
     return "once" if word in _YES else "denied" if word in _NO else None
+
+
+def picked(text: str) -> tuple[int, ...]:
+    """Return the numbers of calls that a text names and nothing else (`1 3`, `1, 3`, `only 2`); empty: none."""
+    numbers = [one for one in _BETWEEN.split(text.strip().casefold().removeprefix("only ")) if one]
+    if not all(one.isascii() and one.isdigit() and len(one) <= _DIGITS for one in numbers):
+        return ()
+    return tuple(dict.fromkeys(map(int, numbers)))
 
 
 def option(ask: Ask, text: str) -> str | None:

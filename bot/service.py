@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from agent import workspace_files
+from agent.message import Provenance
 from agent.models.fleet import Fleet
 from agent.tools.background import Background
 from agent.tools.leftovers import end_leftover
@@ -60,6 +61,8 @@ SWEEP_EVERY = 30.0
 OUTBOX_GRACE = 5.0
 # Seconds that commands in the background, and the notices of their ends, have at the end.
 BACKGROUND_GRACE = 3.0
+# Where a command line came from that a crash has ended, of which nothing else is known.
+_CUT = (Provenance("command", "a command that a restart ended"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +134,7 @@ class Service:
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
         await self._once_possible(parts.people.load)
-        await self._once_possible(parts.requests.load)
+        await self._once_possible(parts.requests.grants.load)
         await self._once_possible(parts.outages.load)
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
@@ -217,10 +220,11 @@ class Service:
         for leftover in await store.recovery.leftovers(self.parts.worker):
             if await asyncio.to_thread(end_leftover, leftover.pid, leftover.started):
                 told = wording.background_cut(leftover.background) if leftover.background else ""
-                over.append(replace(leftover, told=told))
+                over.append(replace(leftover, told=told, origins=_CUT))
             else:
                 log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
         await store.recovery.forget(over)
+        await self.parts.dispatcher.beats.rooms.lineage.recover()
         await store.recovery.ready()
         for turn in await store.recovery.cut_turns(self.parts.worker):
             goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, await self._give_up(turn))

@@ -145,10 +145,10 @@ def _assemble(
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
-    rooms, approvals = furniture.rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
+    rooms, approvals = furniture.rooms(config, conversations, store), ApprovalCommands(requests, store, outbox, clock)
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    rooms.furnish = furniture.furnishing(config, known.redactor, running, requests, confinement)
+    rooms.furnish = furniture.furnishing(config, known.redactor, running, requests, confinement, rooms.lineage)
     messaging, jobs = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach), Jobs(dispatcher)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
     specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
@@ -328,7 +328,7 @@ def _specs(
         ),
     )
     prompts = Prompts(
-        store=store, name=agent.name, root=rooms.root, accounts=accounts, people=people, light_beats=beats.light_context
+        store=store, name=agent.name, rooms=rooms, accounts=accounts, people=people, light_beats=beats.light_context
     )
     return Specs(
         clock=given.clock,
@@ -342,7 +342,7 @@ def _specs(
         toolbox=toolbox,
         prompts=prompts,
         requests=LastRequests(given.clock.now),
-        rules=furniture.rules(config.tools, requests.granted, given.hooks, people),
+        rules=furniture.rules(config.tools, requests.grants.of, given.hooks, people),
         compaction=config.compaction.rules(),
         scale=Scale(),
         keeping=keeping,

@@ -118,6 +118,8 @@ class RequestReply:
     # The whole id of the request.
     request_id: str
     decision: ReplyDecision
+    # Of several calls the numbers, from 1, of those that alone are allowed; empty: it is about all of them.
+    picked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,8 @@ class InboundMessage:
     forwarded: Quoted | None = None
     # What a program tells the model beside its message, for this message alone.
     extra_context: str = ""
+    # Where the text of an event, a beat or a job came from, as JSON; empty: it is the service's or an owner's.
+    origins: str = ""
     # Whether it mentions the bot.
     mentioned: bool = False
     # Whether it mentions somebody else.

@@ -5,11 +5,22 @@ found in front of it.
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
+
+T = TypeVar("T")
 
 
 def refused(allowed: str) -> PydanticCustomError:
@@ -41,6 +52,12 @@ class Section(BaseModel):
             return data
         known = {field.alias or name for name, field in cls.model_fields.items()}
         return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+def setting(default: T, description: str, **limits: Any) -> T:
+    """A key that may be left out: its default, and one line of what it is for. limits: those of pydantic's `Field`."""
+    made: T = Field(default, description=description, **limits)
+    return made
 
 
 def _not_a_bool(value: object) -> object:

@@ -141,6 +141,11 @@ def beats_of(key: str) -> str:
     return key.removesuffix(_HEARTBEAT) if key.endswith(_HEARTBEAT) else ""
 
 
+def is_main(key: str) -> bool:
+    """Whether the direct messages of several people are the session with this key."""
+    return key == f"{_AGENT}:main"
+
+
 def begins_anew(key: str) -> bool:
     """Whether nothing is left of an earlier turn in a session when the next one begins: isolated beats, jobs."""
     return key.endswith(_HEARTBEAT) or key.startswith(f"{_AGENT}:job:")

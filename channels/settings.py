@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from channels.actions import ToolAction
 from channels.failures import Patience, Rates
 from channels.message import InboundMessage
-from channels.section import Id, Section, Whole, conflict, looks_like, refused
+from channels.section import Id, Section, Whole, conflict, looks_like, refused, setting
 
 
 def _check_pattern(text: str) -> str:
@@ -38,57 +38,52 @@ _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 class DirectMessages(Section, Generic[Person]):
     """Who may write to the bot directly."""
 
-    policy: Literal["pairing", "allowlist", "open", "disabled"] = Field(
-        default="pairing",
-        description="Who is answered: also whoever an owner lets in by a code, only allow_from, everybody, or nobody.",
+    policy: Literal["pairing", "allowlist", "open", "disabled"] = setting(
+        "pairing", "Who is answered: also whoever an owner lets in by a code, only allow_from, everybody, or nobody."
     )
-    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
+    allow_from: tuple[Person, ...] = setting((), "The ids of those who are answered without a code.")
 
 
 class ToolLists(Section):
     """Which tools the model has there. For owners it can only be less than elsewhere; people who are no owners have the
     tools of the profile guest, and in full those that are named here."""
 
-    profile: Literal["minimal", "guest", "messaging", "coding", "full"] | None = Field(
-        default=None, description="What people who are no owners have there besides the profile guest."
+    profile: Literal["minimal", "guest", "messaging", "coding", "full"] | None = setting(
+        None, "What people who are no owners have there besides the profile guest."
     )
-    allow: tuple[str, ...] | None = Field(
-        default=None, description="Only these tools, also for people who are no owners; without it all of them."
+    allow: tuple[str, ...] | None = setting(
+        None, "Only these tools, also for people who are no owners; without it all of them."
     )
-    deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
+    deny: tuple[str, ...] = setting((), "Never these tools, also when they are in allow.")
 
 
 class Group(Section, Generic[Person]):
     """What holds in one group; what it does not say is as for all groups."""
 
-    users: tuple[Person, ...] | None = Field(
-        default=None, description="Only these people are answered there, by their ids."
-    )
-    roles: tuple[Person, ...] | None = Field(
-        default=None, description="Only people with one of these roles, or in users (on Discord)."
-    )
-    require_mention: bool | None = Field(default=None, description="Whether the bot has to be named there.")
-    tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has there.")
-    prompt: str | None = Field(default=None, description="Added to the system prompt there.")
-    model: ModelName | None = Field(default=None, description="provider/model that answers there.")
+    users: tuple[Person, ...] | None = setting(None, "Only these people are answered there, by their ids.")
+    roles: tuple[Person, ...] | None = setting(None, "Only people with one of these roles, or in users (on Discord).")
+    require_mention: bool | None = setting(None, "Whether the bot has to be named there.")
+    tools: ToolLists = setting(ToolLists(), "The tools that the model has there.")
+    prompt: str | None = setting(None, "Added to the system prompt there.")
+    model: ModelName | None = setting(None, "provider/model that answers there.")
 
 
 class Groups(Section, Generic[Person, Chat]):
     """What holds in groups and channels."""
 
-    policy: Literal["allowlist", "open", "disabled"] = Field(
-        default="allowlist", description="Where it answers: in the groups in allow, in all, or in none."
+    policy: Literal["allowlist", "open", "disabled"] = setting(
+        "allowlist", "Where it answers: in the groups in allow, in all, or in none."
     )
-    require_mention: bool = Field(
-        default=True, description="Answer only when named, replied to, or part of the thread; else every message."
+    require_mention: bool = setting(
+        True, "Answer only when named, replied to, or part of the thread; else every message."
     )
-    mention_patterns: tuple[Annotated[str, AfterValidator(_check_pattern)], ...] = Field(
-        default=(), description="Regular expressions that count as naming the bot, whatever the case of letters."
+    mention_patterns: tuple[Annotated[str, AfterValidator(_check_pattern)], ...] = setting(
+        (), "Regular expressions that count as naming the bot, whatever the case of letters."
     )
-    session: Literal["chat", "thread", "person"] = Field(
-        default="thread", description="Who shares a conversation: the whole chat, each thread by itself, each person."
+    session: Literal["chat", "thread", "person"] = setting(
+        "thread", "Who shares a conversation: the whole chat, each thread by itself, each person."
     )
-    allow: Mapping[Chat, Group[Person]] = Field(default={}, description="Groups by their id (on Discord also servers).")
+    allow: Mapping[Chat, Group[Person]] = setting({}, "Groups by their id (on Discord also servers).")
 
     def of(self, *ids: Chat) -> Group[Person] | None:
         """The settings of a group; None when it is not allowed. ids: its own, then those of what contains it."""
@@ -102,18 +97,17 @@ class Groups(Section, Generic[Person, Chat]):
 class Threads(Section):
     """How it takes part in threads."""
 
-    follow: Literal["never", "started", "joined"] = Field(
-        default="joined",
-        description="In which threads it need not be named: in none, those on a message of its own, or where it spoke.",
+    follow: Literal["never", "started", "joined"] = setting(
+        "joined", "In which threads it need not be named: in none, those on a message of its own, or where it spoke."
     )
 
 
 class Acknowledgement(Section):
     """A reaction that says: seen, I am on it. It goes when the answer is there."""
 
-    emoji: str = Field(default="", description="The emoji; empty for none.")
-    scope: Literal["direct", "mention", "all"] = Field(
-        default="all", description="On what: direct messages, what names the bot in groups, or everything it answers."
+    emoji: str = setting("", "The emoji; empty for none.")
+    scope: Literal["direct", "mention", "all"] = setting(
+        "all", "On what: direct messages, what names the bot in groups, or everything it answers."
     )
 
 
@@ -123,39 +117,31 @@ HttpPath = Annotated[str, looks_like(r"/[^?#{}\s]*", "a path that begins with /"
 class Listen(Section):
     """Where requests of a platform are taken; nothing else is served there."""
 
-    host: str = Field(default="127.0.0.1", description="This machine only, as behind a proxy that speaks HTTPS.")
-    port: Whole = Field(default=8421, ge=0, le=65535, description="0 takes any free port.")
-    path: HttpPath = Field(default="/", description="The one path that is served.")
+    host: str = setting("127.0.0.1", "This machine only, as behind a proxy that speaks HTTPS.")
+    port: Whole = setting(8421, "0 takes any free port.", ge=0, le=65535)
+    path: HttpPath = setting("/", "The one path that is served.")
 
 
 class Streaming(Section):
     """How an answer is cut into messages while the model writes it. Sizes in UTF-16 units."""
 
-    mode: Literal["block", "preview", "off"] = Field(
-        default="block",
-        description="Several messages, each sent when it is full; one message that grows; or only whole answers.",
+    mode: Literal["block", "preview", "off"] = setting(
+        "block", "Several messages, each sent when it is full; one message that grows; or only whole answers."
     )
     break_at: Literal["text_end", "message_end"] = Field(
         default="text_end",
         alias="break",
         description="Send while the text is written, or only when the message of the model is complete.",
     )
-    min_chars: Whole = Field(
-        default=800,
-        ge=1,
-        description="A block is not cut before this many characters; at most two thirds of max_chars count.",
+    min_chars: Whole = setting(
+        800, "A block is not cut before this many characters; at most two thirds of max_chars count.", ge=1
     )
-    max_chars: Whole = Field(
-        default=1200,
-        ge=64,
-        description="A block never has more characters than this; without it blocks are joined to fill a message.",
+    max_chars: Whole = setting(
+        1200, "A block never has more characters than this; without it blocks are joined to fill a message.", ge=64
     )
-    idle_ms: Whole = Field(
-        default=1000, ge=0, description="Blocks are joined until the model has been silent for so long."
-    )
-    preview: Literal["message", "draft"] = Field(
-        default="message",
-        description="A preview is a message that is edited, or (in direct messages on Telegram) a draft.",
+    idle_ms: Whole = setting(1000, "Blocks are joined until the model has been silent for so long.", ge=0)
+    preview: Literal["message", "draft"] = setting(
+        "message", "A preview is a message that is edited, or (in direct messages on Telegram) a draft."
     )
 
     @model_validator(mode="after")
@@ -169,9 +155,9 @@ class Streaming(Section):
 class Beats(Section):
     """What of the heartbeat is shown there; what it does not say is as the section `heartbeat` says."""
 
-    show_ok: bool | None = Field(default=None, description="Whether quiet answers are shown, as HEARTBEAT_OK.")
-    show_alerts: bool | None = Field(default=None, description="Whether all other answers are shown.")
-    direct: Literal["allow", "block"] = Field(default="allow", description="Whether direct messages may get them.")
+    show_ok: bool | None = setting(None, "Whether quiet answers are shown, as HEARTBEAT_OK.")
+    show_alerts: bool | None = setting(None, "Whether all other answers are shown.")
+    direct: Literal["allow", "block"] = setting("allow", "Whether direct messages may get them.")
 
 
 class ChannelSection(Section):
@@ -182,7 +168,7 @@ class ChannelSection(Section):
     # Loggers of libraries whose ordinary records are noise.
     quiet: ClassVar[tuple[str, ...]] = ()
 
-    enabled: bool = Field(default=True, description="Whether it is used.")
+    enabled: bool = setting(True, "Whether it is used.")
 
     def bots(self) -> Mapping[str, "ChannelSection"]:
         """The section of each configured account by its name; the name of the plain block is empty."""
@@ -233,23 +219,21 @@ class AccountSection(ChannelSection, Patience):
     # Whether threads in direct messages are conversations of their own.
     direct_threads: ClassVar[bool] = True
 
-    enabled: bool = Field(default=True, description="Whether this account is connected.")
-    dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
-    groups: Groups = Field(default=Groups(), description="Groups and channels.")
-    threads: Threads = Field(default=Threads(), description="Threads in groups and channels.")
-    allow_bots: bool = Field(default=False, description="Whether other bots are answered; a loop is ended by a cap.")
-    reply_to: ReplyTo = Field(
-        default="off", description="Which messages of an answer are shown as a reply to the question."
+    enabled: bool = setting(True, "Whether this account is connected.")
+    dm: DirectMessages = setting(DirectMessages(), "Direct messages.")
+    groups: Groups = setting(Groups(), "Groups and channels.")
+    threads: Threads = setting(Threads(), "Threads in groups and channels.")
+    allow_bots: bool = setting(False, "Whether other bots are answered; a loop is ended by a cap.")
+    reply_to: ReplyTo = setting("off", "Which messages of an answer are shown as a reply to the question.")
+    ack: Acknowledgement = setting(Acknowledgement(), "A reaction while it works on an answer.")
+    streaming: Streaming = setting(Streaming(), "How answers are cut into messages.")
+    actions: Mapping[str, bool] = setting(
+        {}, "What the model may do with the `message` tool; false takes an action away."
     )
-    ack: Acknowledgement = Field(default=Acknowledgement(), description="A reaction while it works on an answer.")
-    streaming: Streaming = Field(default=Streaming(), description="How answers are cut into messages.")
-    actions: Mapping[str, bool] = Field(
-        default={}, description="What the model may do with the `message` tool; false takes an action away."
-    )
-    tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has in conversations there.")
-    heartbeat: Beats = Field(default=Beats(), description="What of the heartbeat is shown there.")
-    prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
-    model: ModelName | None = Field(default=None, description="provider/model that answers in conversations there.")
+    tools: ToolLists = setting(ToolLists(), "The tools that the model has in conversations there.")
+    heartbeat: Beats = setting(Beats(), "What of the heartbeat is shown there.")
+    prompt: str | None = setting(None, "Added to the system prompt in conversations there.")
+    model: ModelName | None = setting(None, "provider/model that answers in conversations there.")
 
     def bots(self) -> Mapping[str, ChannelSection]:
         return {} if getattr(self, self.identity) is None else {"": self}

@@ -2,12 +2,15 @@
 
 Neighbouring calls of tools that are safe in parallel run side by side, all others alone. The run parks at a call about
 which a person must decide: the calls before it have their results, those after it are checked when the turn is resumed.
+Calls behind it that need a decision as well are decided with it. A decision counts only for a call that is the same
+when its turn has come: what a call before it has changed can make it be asked about once more.
 """
 
 import asyncio
+import hashlib
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent.calls.pipeline import Pipeline, Ready
@@ -17,7 +20,10 @@ from agent.events import AgentEnd
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall
 from agent.spec import RunSpec
-from agent.tools.base import Ask
+from agent.tools.base import Ask, Asked
+
+# The most calls that are decided together.
+MOST_TOGETHER = 50
 
 
 async def run_batch(
@@ -33,11 +39,11 @@ async def run_batch(
         group = groups.popleft()
         pipeline = Pipeline(spec, context, journal, step)
         prepared: list[Ready | CallResult] = []
-        asked: tuple[str, Ask] | None = None
+        asked: Asked | None = None
         for call in group:
             item = await pipeline.prepare(call)
             if isinstance(item, Ask):
-                asked = call.call_id, item
+                asked = Asked(call.call_id, item)
                 break
             prepared.append(item)
         if prepared or not calls:
@@ -50,13 +56,43 @@ async def run_batch(
             if kept.end is not None:
                 return kept.end
         if asked is not None:
-            parked = await journal.park(*asked)
+            group = group[len(prepared) :]
+            ask = await _together(pipeline, asked, itertools.chain(group[1:], *groups))
+            parked = await journal.park(asked.call_id, ask)
             if isinstance(parked, AgentEnd):
                 return parked
-            progress = replace(spec.progress, decisions={**spec.progress.decisions, asked[0]: parked})
-            spec = replace(spec, progress=progress)
-            groups.appendleft(group[len(prepared) :])
+            decided = ask.decisions(asked.call_id, parked.state, parked.reason)
+            spec = replace(spec, progress=replace(spec.progress, decisions={**spec.progress.decisions, **decided}))
+            groups.appendleft(group)
     return None
+
+
+async def _together(pipeline: Pipeline, first: Asked, behind: Iterable[ToolCall]) -> Ask:
+    """Return the Ask for a call and for those behind it that need a decision of the same people as well."""
+
+    def alike(ask: Ask) -> bool:
+        return not ask.question and (ask.seconds, ask.runs_unanswered) == (first.ask.seconds, first.ask.runs_unanswered)
+
+    found = [first]
+    for call in behind if alike(first.ask) else ():
+        item = await pipeline.prepare(call)
+        if isinstance(item, Ask) and alike(item) and len(found) < MOST_TOGETHER:
+            found.append(Asked(call.call_id, item))
+    if len(found) == 1:
+        return first.ask
+    task = any(one.ask.task for one in found)
+    offering = [one.ask for one in found if one.ask.grants and one.ask.task == task]
+    return replace(
+        first.ask,
+        digest=hashlib.sha256("".join(one.ask.digest for one in found).encode()).hexdigest(),
+        subject="\n".join(f"{number}. {one.ask.subject}" for number, one in enumerate(found, 1)),
+        why=tuple(dict.fromkeys(why for one in found for why in one.ask.why)),
+        risks=tuple(dict.fromkeys(risk for one in found for risk in one.ask.risks)),
+        grants=tuple(dict.fromkeys(grant for ask in offering for grant in ask.grants)),
+        granted="; ".join(dict.fromkeys(ask.granted for ask in offering)),
+        task=task,
+        calls=tuple(found),
+    )
 
 
 async def _run_group(pipeline: Pipeline, prepared: Sequence[Ready | CallResult], journal: Journal) -> list[CallResult]:

@@ -21,9 +21,10 @@ from agent.calls.repair import repaired
 from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from agent.fences import of_others
 from agent.journal import CallResult, CallState, Journal
-from agent.message import Mark, Text, ToolCall, ToolOutput, ToolResult, well_formed
-from agent.origins import for_task, grants_of, label, questioned
+from agent.message import Mark, Provenance, ToolCall, ToolOutput, ToolResult, merged, well_formed
+from agent.origins import for_task, grants_of, label, made_from, questioned
 from agent.spec import RunSpec
 from agent.tools.base import Ask, CallContext, Decision, HookedCall, Parameters, Refused, Tool
 from agent.tools.registry import matches
@@ -61,7 +62,7 @@ class Pipeline:
         except ToolError as error:
             state: CallState = "denied" if isinstance(error, Refused) else "failed"
             mark = Mark.REPEATED if isinstance(error, Repeated) else None
-            return await self._result(ran, state, ToolOutput(text=str(error)), mark)
+            return await self._result(ran, state, ToolOutput(text=str(error), origins=error.origins), mark)
         except AgentError:
             raise
         except Exception as error:
@@ -114,7 +115,7 @@ class Pipeline:
         grant = f"call:{plain.digest}"
         if ask is not None:  # one question for both, and one answer
             return replace(ask, grants=(*ask.grants, grant)) if ask.grants else ask
-        if grant in self._spec.rules.grants():
+        if grant in self._spec.rules.grants(context.session_key):
             return None
         return replace(
             plain,
@@ -135,7 +136,7 @@ class Pipeline:
     ) -> Ask | None:
         """Return what a person must decide if untrusted text stands in the request, else the Ask as it is."""
         rules, task = self._spec.rules, self._spec.transcript_id
-        if not (bears := label(self._lines())):
+        if not (bears := made_from(self._lines(), self._spec.origins)):
             return ask
         sink = await tool.sink(parameters, context)
         found = questioned(ask, sink, bears, rules.origins, for_owners=self._spec.for_owners)
@@ -146,7 +147,7 @@ class Pipeline:
                 "Not written: nobody is here to look at it, and other people's text stands before it. "
                 "Write it into a file in `pending/`, which no prompt reads until an owner has looked."
             )
-        granted, grant = rules.grants(), grants_of(task, sink)
+        granted, grant = rules.grants(context.session_key), grants_of(task, sink)
         if all(grant(one.kind) in granted for one in found):
             return ask
         return for_task(ask or self._plain_ask(tool, parameters, context), sink, found, task)
@@ -176,12 +177,21 @@ class Pipeline:
             background=spec.background,
             as_guest=tool in spec.tools.as_guest,
             texts=self._texts,
+            bears=self._bears,
         )
 
+    def _bears(self) -> tuple[Provenance, ...]:
+        """Return the label of the request; what others than owners let the model write is theirs, too."""
+        found = label(self._lines(), self._spec.origins)
+        return found if self._spec.for_owners else merged((*found, Provenance("person", "others who wrote here")))
+
     def _texts(self) -> Iterator[str]:
+        read = {tool.name for tool in self._spec.tools.by_name.values() if tool.reads_web}
         for entry in self._lines():
-            if entry.message.role != "assistant":
-                yield from (part.text for part in entry.message.parts if isinstance(part, Text | ToolResult))
+            if entry.kind == "user":
+                yield of_others(entry.message.text)
+            # what has no origin is an error in Hark's words, which may repeat the model's
+            yield from (one.text for one in entry.message.tool_results if one.name in read and one.origins)
 
     def start(self, ready: Ready) -> ToolExecutionStart:
         """Return the event of a call that is about to run."""
@@ -208,7 +218,7 @@ class Pipeline:
                 raise
             output = ToolOutput(text="The tool was cancelled by itself; its outcome is unknown.", is_error=True)
         except ToolError as error:
-            output = ToolOutput(text=str(error), is_error=True)
+            output = ToolOutput(text=str(error), is_error=True, origins=error.origins)
         except Exception as error:
             output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
         for hook in self._spec.rules.hooks:

@@ -1,11 +1,12 @@
 """The silent step before a summary, in which the model may write into files what should outlast the conversation."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from agent.calls.pipeline import Pipeline, Ready
 from agent.context import Context
 from agent.journal import CallResult, Journal
-from agent.message import Message, Text, ToolResult
+from agent.message import Message, Text, ToolResult, merged
 from agent.models.base import Answer
 from agent.spec import RunSpec
 
@@ -51,4 +52,7 @@ async def flush(
                 found = await pipeline.execute(found)
             refused = ToolResult(call.call_id, call.name, _NOT_NOW, is_error=True)
             results.append(found.result if isinstance(found, CallResult) else refused)
-        messages = (*messages, answer, Message("tool", tuple(results)))
+        read = Message("tool", tuple(results))
+        messages = (*messages, answer, read)
+        # these lines are no part of the context
+        spec = replace(spec, origins=merged((*spec.origins, *read.all_origins)))

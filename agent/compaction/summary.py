@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent.compaction.identifiers import lost, without_credentials
-from agent.message import Entry, Message, Text, ToolCall, ToolResult, estimate_text
-from agent.origins import merged
+from agent.message import Entry, Message, Text, ToolCall, ToolResult, estimate_text, merged
 
 # What the model is told when it is to sum up; `{focus}` is empty or a sentence.
 _REQUEST = """\

@@ -47,6 +47,8 @@ TABLE = (
     Compat(url=r""),
 )
 
+# The root of OpenAI's own API, where a model has no other.
+BASE_URL = "https://api.openai.com/v1"
 # In the names of the variants of models that are made on a server of Ollama, before the size of the context.
 VARIANT = "-hark"
 # Models that refuse max_tokens on every server.
@@ -55,16 +57,16 @@ _NEW_LIMIT = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 _TURNED_OFF = re.compile(r"(^|/)gpt-(5\.\d|[6-9]|\d\d)")
 
 
-def limit_field(spec: ModelSpec, url: str) -> str:
-    """Return the field in which a server takes the limit of output. url: the root of the API."""
-    return "max_completion_tokens" if _NEW_LIMIT.search(spec.model) else _of(url).limit
+def limit_field(spec: ModelSpec) -> str:
+    """Return the field in which a server takes the limit of output."""
+    return "max_completion_tokens" if _NEW_LIMIT.search(spec.model) else _of(spec.base_url).limit
 
 
-def effort(spec: ModelSpec, url: str, level: ThinkingLevel) -> str:
-    """Return the effort that stands for a level of thinking; empty: none is sent. url: the root of the API."""
+def effort(spec: ModelSpec, level: ThinkingLevel) -> str:
+    """Return the effort that stands for a level of thinking; empty: none is sent."""
     if level == "off" and _TURNED_OFF.search(spec.model):
         return "none"
-    return _of(url).efforts.get(level, "")
+    return _of(spec.base_url).efforts.get(level, "")
 
 
 def is_ollama(spec: ModelSpec) -> bool:
@@ -74,9 +76,9 @@ def is_ollama(spec: ModelSpec) -> bool:
 
 def wants_reasoning(spec: ModelSpec) -> bool:
     """Whether a server refuses a call without the reasoning before it, and takes `thinking` to turn that off."""
-    return _of(spec.base_url or "").reasoning
+    return _of(spec.base_url).reasoning
 
 
 @lru_cache(maxsize=64)
 def _of(url: str) -> Compat:
-    return next(one for one in TABLE if re.search(one.url, url))
+    return next(one for one in TABLE if re.search(one.url, url or BASE_URL))

@@ -200,11 +200,7 @@ class Fleet:
         """
         usage = Usage()
         request = ModelRequest(
-            system="",
-            messages=(Message("user", (Text("ping"),)),),
-            tools=(),
-            max_output=_PROBE_OUTPUT,
-            for_owners=True,
+            system="", messages=(Message("user", (Text("ping"),)),), tools=(), max_output=_PROBE_OUTPUT, for_owners=True
         )
         try:
             async with asyncio.timeout(_PROBE_SECONDS), aclosing(client.stream(request)) as parts:

@@ -31,16 +31,14 @@ from agent.models.protocol import (
     number,
     parsed,
     record,
+    result_text,
     stop_reason,
     text,
     without_images,
 )
-from agent.models.sdk import Sdk, SdkClient
+from agent.models.sdk import OpenAiClient
 from agent.models.think_tags import ThinkTags
 
-_BASE_URL = "https://api.openai.com/v1"
-
-_BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
 # Finish reasons that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
 
@@ -49,31 +47,24 @@ def _new_id() -> str:
     return "call_" + secrets.token_hex(12)
 
 
-class Client(SdkClient):
+class Client(OpenAiClient):
     """A client of one model behind chat completions."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         used = (call.call_id for message in request.messages for call in message.tool_calls)
         reader = ChunkReader(self.name, used, _new_id)
-        return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
-
-    def _make_sdk(self, **options: Any) -> Sdk:
-        """Make the SDK's client. It needs a key, and local servers take any."""
-        from openai import AsyncOpenAI
-
-        return AsyncOpenAI(api_key=self._key or "none", base_url=self._spec.base_url or _BASE_URL, **options)
+        return self._post("/chat/completions", body_of(request, self._spec), reader)
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     """Return the request as JSON values. Messages come last, so the next request begins with the bytes of this one."""
-    url = spec.base_url or _BASE_URL
     body: dict[str, object] = {
         "model": spec.model,
-        compat.limit_field(spec, url): request.max_output,
+        compat.limit_field(spec): request.max_output,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.thinking != "auto" and (effort := compat.effort(spec, url, request.thinking)):
+    if request.thinking != "auto" and (effort := compat.effort(spec, request.thinking)):
         body["reasoning_effort"] = effort
     elif request.thinking == "off" and compat.wants_reasoning(spec):
         body["thinking"] = {"type": "disabled"}
@@ -110,7 +101,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
             case "tool":
                 for part in parts:
                     if isinstance(part, ToolResult):
-                        yield {"role": "tool", "tool_call_id": call_id(part.call_id), "content": _result(part)}
+                        yield {"role": "tool", "tool_call_id": call_id(part.call_id), "content": result_text(part)}
                         shown += part.images
     if shown:
         yield _images_of_tools(shown)
@@ -132,11 +123,6 @@ def _image(image: Image) -> Block:
 def _images_of_tools(images: Iterable[Image]) -> Block:
     note = {"type": "text", "text": "(images from the tool results above)"}
     return {"role": "user", "content": [note, *map(_image, images)]}
-
-
-def _result(part: ToolResult) -> str:
-    text = part.text if part.text.strip() else "(no output)"
-    return f"Error: {text}" if part.is_error and not text.lower().startswith("error") else text
 
 
 def _assistant(parts: Sequence[Part], own: bool, *, reasoning: bool) -> Block | None:

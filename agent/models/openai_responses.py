@@ -31,29 +31,22 @@ from agent.models.protocol import (
     number,
     parsed,
     record,
+    result_text,
     stop_reason,
     text,
     without_images,
 )
-from agent.models.sdk import Sdk, SdkClient
+from agent.models.sdk import OpenAiClient
 
-_BASE_URL = "https://api.openai.com/v1"
 # Models that never reason; OpenAI refuses a request for their reasoning.
 _WITHOUT_REASONING = re.compile(r"(^|/)(gpt-[34]|chatgpt)|-chat\b")
-_BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
 
 
-class Client(SdkClient):
+class Client(OpenAiClient):
     """A client of one model behind the Responses API."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        return self._post("/responses", body_of(request, self._spec), EventReader(self.name), _BEARER)
-
-    def _make_sdk(self, **options: Any) -> Sdk:
-        """Make the SDK's client. It needs a key, and local servers take any."""
-        from openai import AsyncOpenAI
-
-        return AsyncOpenAI(api_key=self._key or "none", base_url=self._spec.base_url or _BASE_URL, **options)
+        return self._post("/responses", body_of(request, self._spec), EventReader(self.name))
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -66,7 +59,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     }
     if not _WITHOUT_REASONING.search(spec.model):
         body["include"] = ["reasoning.encrypted_content"]
-    if effort := compat.effort(spec, spec.base_url or _BASE_URL, request.thinking):
+    if effort := compat.effort(spec, request.thinking):
         body["reasoning"] = {"effort": effort}
     body |= dict(spec.params)
     if request.system.strip():
@@ -125,12 +118,9 @@ def _said(part: Part, own: bool) -> Block | None:
 
 
 def _result(part: ToolResult) -> Block:
-    words = part.text if part.text.strip() else "(no output)"
-    words = f"Error: {words}" if part.is_error and not words.lower().startswith("error") else words
-    output: str | list[Block] = words
-    if part.images:
-        images = [block for image in part.images if (block := _content(image)) is not None]
-        output = [{"type": "input_text", "text": words}, *images]
+    words = result_text(part)
+    images = [block for image in part.images if (block := _content(image)) is not None]
+    output = [{"type": "input_text", "text": words}, *images] if part.images else words
     return {"type": "function_call_output", "call_id": call_id(part.call_id), "output": output}
 
 

@@ -91,6 +91,12 @@ def call_name(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
 
 
+def result_text(part: ToolResult) -> str:
+    """Return the words of a result for an API that has no field for a failure."""
+    words = part.text if part.text.strip() else "(no output)"
+    return f"Error: {words}" if part.is_error and not words.lower().startswith("error") else words
+
+
 def without_images(parts: Iterable[Part]) -> Iterator[Part]:
     """Yield the parts with a line of text in place of each image."""
     for part in parts:

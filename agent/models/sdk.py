@@ -12,9 +12,9 @@ import io
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from agent.errors import ModelError
 from agent.models import failures
@@ -28,6 +28,7 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
+from agent.models.compat import BASE_URL
 
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
@@ -71,6 +72,9 @@ class AnswerReader(Protocol):
 class SdkClient(ModelClient):
     """Base class of the clients that use an SDK; each of them adds `stream` and `_make_sdk`."""
 
+    # What the SDK is told with each request.
+    _options: ClassVar[Mapping[str, object]] = {}
+
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
         self._spec = spec
@@ -105,9 +109,7 @@ class SdkClient(ModelClient):
                 self._sdk = await asyncio.to_thread(self._open_sdk)
             return self._sdk
 
-    async def _post(
-        self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object] | None = None
-    ) -> AsyncGenerator[StreamPart, None]:
+    async def _post(self, path: str, body: dict[str, object], reader: AnswerReader) -> AsyncGenerator[StreamPart, None]:
         """Post the body and yield what the reader makes of the events; the Answer comes last.
 
         Bytes that complete no event are a sign of life. An answer that becomes too large is cut off. Raises ModelError,
@@ -116,7 +118,7 @@ class SdkClient(ModelClient):
         try:
             import httpx2
 
-            async with self._sent(path, body, options or {}) as chunks:
+            async with self._sent(path, body) as chunks:
                 measure, decoder = Measure(), Decoder()
                 events: list[Event] = []
                 head, has_begun = b"", False
@@ -157,20 +159,30 @@ class SdkClient(ModelClient):
             raise failures.of_exception(error, (self._key,)) from None
 
     @contextlib.asynccontextmanager
-    async def _sent(
-        self, path: str, body: dict[str, object], options: dict[str, object]
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def _sent(self, path: str, body: dict[str, object]) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and yield an iterator over the bytes of the answer."""
         import httpx2
 
         sdk = await self._opened()
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
+        response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=self._options)
         try:
             async with contextlib.aclosing(response.aiter_bytes()) as chunks:
                 yield chunks
         finally:
             await response.aclose()
+
+
+class OpenAiClient(SdkClient):
+    """Base class of the clients that use the SDK of OpenAI."""
+
+    _options: ClassVar = {"security": {"bearer_auth": True}}
+
+    def _make_sdk(self, **options: Any) -> Sdk:
+        """Make the SDK's client. It needs a key, and local servers take any."""
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(api_key=self._key or "none", base_url=self._spec.base_url or BASE_URL, **options)
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
-from agent.message import ToolSpec
+from agent.fences import unfenced
+from agent.message import Provenance, ToolSpec
 from agent.workspace_files import WorkspaceFile
 
 _BETWEEN = "\n\n"
@@ -36,6 +37,8 @@ class Prompt:
     sections: tuple[Section, ...]
     # Whether it has the script of the first meeting.
     first_meeting: bool = False
+    # Where the text of the files in it came from, if not from the operator.
+    origins: tuple[Provenance, ...] = ()
 
     @property
     def text(self) -> str:
@@ -79,7 +82,7 @@ def build(
 
 
 def _shown(file: WorkspaceFile) -> Section:
-    return Section(file.name, f'<file name="{file.name}">\n{file.text}\n</file>', is_file=True)
+    return Section(file.name, f'<file name="{file.name}">\n{unfenced(file.text)}\n</file>', is_file=True)
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> str:

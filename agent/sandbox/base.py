@@ -92,6 +92,8 @@ SETTINGS = (
 )
 # Folders of a room that only the service changes, besides instruction files.
 KEPT_FOLDERS = ("tool-results", "media")
+# The folder of notes that later prompts read, which only tools for files change.
+_MEMORY = "memory"
 # Folders that may hold rooms of others, which a command could replace by links.
 ROOMS = ("people", "groups")
 # Files and folders of a repository that control git. Commands must not change them, so that git outside of the sandbox
@@ -181,7 +183,7 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         if not path.exists():
             _make(path)
         files.append(path)
-    for name in KEPT_FOLDERS:
+    for name in (*KEPT_FOLDERS, _MEMORY):
         if (room / name).is_symlink():
             raise OSError(f"{name} in the workspace is a link, so that it cannot be kept; replace it")
         (room / name).mkdir(mode=0o700, exist_ok=True)

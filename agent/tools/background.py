@@ -16,6 +16,7 @@ from agent.errors import ToolError
 from agent.shell import Level
 from agent.tools.base import CallContext
 from agent.tools.leftovers import start_time
+from agent.tools.lineage import Traced
 from agent.tools.output import Overflow
 from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, at_most, ending
 
@@ -44,6 +45,7 @@ class Running:
     key: str
     # What the model calls the command.
     name: str = ""
+    traced: Traced
     # The start time of the process, see `leftovers`.
     started: str = ""
     # How the command ended; empty while it runs.
@@ -129,8 +131,10 @@ class Background:
         self._known: dict[str, Running] = {}
         self._watchers: set[asyncio.Task[None]] = set()
 
-    async def start(self, make: Make, command: str, level: Level, seconds: float, context: CallContext) -> Running:
-        """Start a command that outlives the turn of its call. seconds: its time limit.
+    async def start(
+        self, make: Make, command: str, level: Level, seconds: float, context: CallContext, traced: Traced
+    ) -> Running:
+        """Start a command that outlives the turn of its call. seconds: its time limit. traced: is entered for it.
 
         Raises ToolError when too many commands run, and what `make` raises; in both cases nothing has run.
         """
@@ -141,9 +145,11 @@ class Background:
             level=level,
             session_key=session_key,
             key=key,
+            traced=traced,
             overflow=overflow,
         )
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(traced)
             one.process = await stack.enter_async_context(make(one.take))
             started = await asyncio.to_thread(start_time, one.process.pid)
             one.started = started or ""

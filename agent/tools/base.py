@@ -1,6 +1,6 @@
 """The interface of tools: typed parameters, the question whether a person must decide, the call, and its hooks."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.tools.workspace import Workspace
 
 
@@ -62,6 +62,29 @@ class Ask:
     otherwise: str = "Nobody decided in time whether this call may run. It was not executed."
     # Whether the call runs even if nobody decided in time.
     runs_unanswered: bool = False
+    # The calls of one step that are decided together, in order; empty: it is about one call.
+    calls: tuple["Asked", ...] = ()
+
+    def decisions(
+        self, call_id: str, state: Verdict, reason: str, picked: Collection[int] = ()
+    ) -> dict[str, "Decision"]:
+        """Return how each call was decided, by its id.
+
+        call_id: of the one call, where it is about one. picked: the numbers, from 1, of the calls that alone were
+        allowed; empty: all of them were decided alike.
+        """
+        return {
+            one.call_id: Decision("denied" if picked and number not in picked else state, one.ask.digest, reason)
+            for number, one in enumerate(self.calls or (Asked(call_id, self),), 1)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call, and what a person must decide before it may run."""
+
+    call_id: str
+    ask: Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +119,10 @@ class CallContext:
     background: bool = False
     # How the Ask of this call was decided, if there was one.
     decision: Decision | None = None
-    # Returns the texts in the request that the model has not written itself.
+    # Returns the texts in the request in which the model has no part: what people wrote, and what the web says.
     texts: Callable[[], Iterable[str]] = tuple
+    # Returns the origins of what the call may be made from: all that stands in the request, and who asks.
+    bears: Callable[[], tuple[Provenance, ...]] = tuple
     # Whether the caller may only look: exec stays at the level look, message stays in this conversation.
     as_guest: bool = False
 
@@ -124,6 +149,8 @@ class Tool(Generic[P]):
     owner_only: bool = False
     # Making the same call again and again is how the tool is meant to be used.
     polls: bool = False
+    # Its results are what the web says, so that an address in one is an address that was read.
+    reads_web: bool = False
 
     async def asks(self, parameters: P, context: CallContext) -> Ask | None:
         """Return what a person must decide before this call may run; None: nothing.

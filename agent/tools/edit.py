@@ -5,13 +5,16 @@ as they are, and so do line ends. A mistake of the model changes nothing; the er
 """
 
 import difflib
+import hashlib
+import time
 
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
+from agent.message import Provenance, ToolOutput
 from agent.tools.base import CallContext, Parameters, Sink
 from agent.tools.files import MAX_WRITE_CHARACTERS, FileTool, is_memory, marked, sink_of
+from agent.tools.lineage import FileState
 
 _AROUND = 2  # lines shown before and after a change
 _SHOWN_LINES = 30
@@ -42,19 +45,29 @@ class EditTool(FileTool[EditParameters]):
 
     async def run(self, parameters: EditParameters, context: CallContext) -> ToolOutput:
         """Return how many places were changed, and the first of them with the lines around it."""
-        path, shown = parameters.path, ""
+        path, shown, origins, held = parameters.path, "", tuple[Provenance, ...](), b""
         unasked = context.background and is_memory(self._workspace.relative(path))
 
-        def change(before: bytes, _: bytes) -> bytes:
-            nonlocal shown
+        def change(before: bytes | None, _: bytes) -> bytes:
+            nonlocal shown, origins, held
+            before = held = before or b""
             after, places, changed = _edited(before, parameters)
             after = marked(before, after) if unasked else after
             what = "1 place" if places == 1 else f"{places:,} places, of which the first is"
             shown = f"Changed {what}:\n" + _around(after, changed)
+            origins = self._noted(path, before, after, context, keeps=True)
             return after
 
-        await self._workspace.write(path, b"", "change", change)
-        return ToolOutput(text=shown, origins=self._origins_of(path))
+        try:
+            await self._workspace.write(path, b"", "change", change)
+        except ToolError as error:  # which shows a line of the file
+            state = FileState(
+                self._workspace.whole(self._workspace.relative(path)), hashlib.sha256(held).hexdigest(), time.time_ns()
+            )
+            (known,) = await self._lineage.of([state])
+            error.origins = self._unknown(path) if known is None else known
+            raise
+        return ToolOutput(text=shown, origins=origins)
 
     async def sink(self, parameters: EditParameters, context: CallContext) -> Sink:
         """See Tool."""

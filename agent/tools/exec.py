@@ -24,12 +24,13 @@ from textwrap import shorten
 from pydantic import Field, field_validator
 
 from agent.errors import ToolError
-from agent.message import Provenance, ToolOutput
+from agent.message import Provenance, ToolOutput, merged
 from agent.sandbox.base import Confinement, Launch
 from agent.shell import SAFE_ENVIRONMENT, Level, is_harmless_variable
 from agent.tools.background import Background
 from agent.tools.base import Ask, CallContext, Parameters, Refused, Sink, Tool
 from agent.tools.leftovers import start_time
+from agent.tools.lineage import Lineage, Origins, Traced
 from agent.tools.output import Paced
 from agent.tools.permission import Permission, Verdict
 from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, ending
@@ -51,10 +52,10 @@ _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 # What the model is told about a command that failed, because it may have needed a higher level.
 _HAD: dict[Level, str] = {
     "look": "It ran with needs: look: it could read, change nothing but its temporary folder, and had no network.",
-    "work": "It ran with needs: work: it could write in the workspace, but no instruction file and nothing that leads "
-    "git, and had no network.",
-    "network": "It ran with needs: network: it could write in the workspace, but no instruction file and nothing that "
-    "leads git, and saw nothing else of this machine.",
+    "work": "It ran with needs: work: it could write in the workspace, but no instruction file, no memory and "
+    "nothing that leads git, and had no network.",
+    "network": "It ran with needs: network: it could write in the workspace, but no instruction file, no memory and "
+    "nothing that leads git, and saw nothing else of this machine.",
 }
 _MORE: dict[Level, str] = {
     "look": "If it failed for lack of that, call it again with needs: work, network or host; a person may be asked.",
@@ -118,16 +119,18 @@ class ExecTool(Tool[ExecParameters]):
         permission: Permission,
         confinement: Confinement,
         background: Background,
+        lineage: Lineage | None = None,
         *,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         """workspace: the room that commands start in. timeout_seconds: default and longest time limit of a call.
-        environ: variables, of which a few are passed on."""
+        lineage: knows what the files of the room were made from. environ: variables, of which a few are passed on."""
         self._workspace = workspace
         self._timeout_seconds = timeout_seconds
         self._permission = permission
         self._confinement = confinement
         self._background = background
+        self._lineage = lineage or Lineage()
         self._environment = scrubbed(environ)
         self._shell = shutil.which("bash", path=self._environment["PATH"]) or "/bin/sh"
 
@@ -149,7 +152,13 @@ class ExecTool(Tool[ExecParameters]):
         if not self._shell.endswith("/bash"):  # the analysis reads a line as bash does
             unruled.append("There is no bash on this machine, so it cannot be told what it runs.")
         return self._permission.of(
-            parameters.command, folder, known, parameters.needs, only_look=context.as_guest, unruled=unruled
+            parameters.command,
+            folder,
+            known,
+            parameters.needs,
+            session_key=context.session_key,
+            only_look=context.as_guest,
+            unruled=unruled,
         )
 
     def _ask(self, parameters: ExecParameters, folder: Path, verdict: Verdict, context: CallContext) -> Ask | None:
@@ -181,15 +190,19 @@ class ExecTool(Tool[ExecParameters]):
         if ask is not None and (context.decision is None or not context.decision.allows(ask)):
             raise ToolError("It was not executed: what was allowed is no longer what would run. Call it once more.")
         make = partial(GatedProcess, await self._launch(parameters, folder, verdict.level), folder)
+        before = await self._lineage.seen(self._workspace)
+        if verdict.level == "network":
+            before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         try:
             if parameters.background:
-                output = await self._in_background(make, verdict.level, parameters, context)
+                traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=True)
+                output = await self._in_background(make, verdict.level, parameters, context, traced)
             else:
-                output = await self._to_its_end(make, parameters.timeout_seconds, context)
+                traced = self._traced(verdict.level, merged((*context.bears(), *before)))
+                output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
             raise _not_started(error) from error
-        if verdict.level == "network":
-            output = replace(output, origins=(Provenance("command", f"`{shorten(parameters.command, 40)}`"),))
+        output = replace(output, origins=merged((*before, *await self._lineage.seen(self._workspace))))
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
@@ -205,12 +218,22 @@ class ExecTool(Tool[ExecParameters]):
         except OSError as error:
             raise _not_started(error) from error
 
+    def _traced(self, level: Level, origins: Origins, *, goes_on: bool = False) -> Traced:
+        """Return what follows a command. What one that goes on will have read is not known yet."""
+        writes = level != "look" and (goes_on or bool(origins))
+        return Traced(self._lineage, self._workspace, origins, writes=writes)
+
     async def _in_background(
-        self, make: Callable[..., GatedProcess], level: Level, parameters: ExecParameters, context: CallContext
+        self,
+        make: Callable[..., GatedProcess],
+        level: Level,
+        parameters: ExecParameters,
+        context: CallContext,
+        traced: Traced,
     ) -> ToolOutput:
         seconds = min(parameters.timeout_seconds or BACKGROUND_SECONDS, MOST_BACKGROUND_SECONDS)
         make = partial(make, has_input=True)
-        one = await self._background.start(make, parameters.command, level, seconds, context)
+        one = await self._background.start(make, parameters.command, level, seconds, context, traced)
         try:
             await one.wait(EARLY_SECONDS, to_end=True)
         except asyncio.CancelledError:
@@ -224,7 +247,7 @@ class ExecTool(Tool[ExecParameters]):
         return _ended(one.ending, one.fresh())
 
     async def _to_its_end(
-        self, make: Callable[..., GatedProcess], seconds: float | None, context: CallContext
+        self, make: Callable[..., GatedProcess], seconds: float | None, context: CallContext, traced: Traced
     ) -> ToolOutput:
         limit = min(seconds or self._timeout_seconds, self._timeout_seconds)
         overflow = self._background.overflow(context.session_key)
@@ -237,7 +260,7 @@ class ExecTool(Tool[ExecParameters]):
                 updates.add(characters.decode(head))
 
         with closing(updates):
-            async with make(take) as process:
+            async with traced, make(take) as process:
                 started = await asyncio.to_thread(start_time, process.pid)
                 await context.started(process.pid, started or "")
                 process.open_gate()

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from io import BufferedReader
+from io import BytesIO
 from typing import Literal
 
 from pydantic import Field
@@ -19,7 +19,9 @@ from pydantic import Field
 from agent.errors import ToolError
 from agent.file_names import HEARTBEAT, KEPT
 from agent.message import Provenance, ToolOutput
+from agent.sandbox.base import ROOMS
 from agent.tools.base import CallContext, P, Parameters, Sink, Tool
+from agent.tools.lineage import FileState, Lineage, Origins, state_of
 from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
@@ -41,13 +43,21 @@ class ReadParameters(Parameters):
 class FileTool(Tool[P]):
     """Base of the tools that work on files of one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, lineage: Lineage | None = None) -> None:
+        """lineage: knows what the files were made from; by default nothing is known of them."""
         self._workspace = workspace
+        self._lineage = lineage or Lineage()
 
-    def _origins_of(self, path: str) -> tuple[Provenance, ...]:
-        """Return the origins of what stands in a file; the files of the prompt are the operator's own words."""
+    def _unknown(self, path: str) -> tuple[Provenance, ...]:
+        """Return the origins of a file of which nothing is known, see `unknown`."""
+        return unknown(self._workspace.relative(path))
+
+    def _noted(self, path: str, before: bytes | None, after: bytes, context: CallContext, *, keeps: bool) -> Origins:
+        """Persist what a file is made from that is about to be written, see `Lineage.rewritten`."""
         parts = self._workspace.relative(path)
-        return () if sink_of(parts) != "room" else (Provenance("file", "/".join(parts)),)
+        return self._lineage.rewritten(
+            self._workspace.whole(parts), before, after, context.bears(), keeps=keeps, otherwise=unknown(parts)
+        )
 
 
 class ReadTool(FileTool[ReadParameters]):
@@ -63,19 +73,23 @@ class ReadTool(FileTool[ReadParameters]):
 
     async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
         """Return the lines asked for, and a last line in brackets if there is more."""
-        output = await asyncio.to_thread(self._read, parameters)
-        return replace(output, origins=self._origins_of(parameters.path))
+        output, state = await asyncio.to_thread(self._read, parameters)
+        (origins,) = (await self._lineage.of([state])) if state else (None,)
+        return replace(output, origins=self._unknown(parameters.path) if origins is None else origins)
 
-    def _read(self, parameters: ReadParameters) -> ToolOutput:
-        with suppress(IsFolder), self._workspace.open(parameters.path) as file:
-            if b"\x00" in file.peek(_BINARY_PROBE)[:_BINARY_PROBE]:
-                raise ToolError(f"{parameters.path}: a binary file of {file.seek(0, 2):,} bytes, not text.")
-            return _slice(_lines(file), parameters, "The file")
-        listing = self._workspace.listing(parameters.path)
-        return _slice(((line.encode(), 0) for line in listing), parameters, "The folder")
+    def _read(self, parameters: ReadParameters) -> tuple[ToolOutput, FileState | None]:
+        path = parameters.path
+        with suppress(IsFolder), self._workspace.open(path) as file:
+            content = file.read()  # of which the lines are taken and the state is told, even if it is changed meanwhile
+            if b"\x00" in content[:_BINARY_PROBE]:
+                raise ToolError(f"{path}: a binary file of {len(content):,} bytes, not text.")
+            state = state_of(self._workspace, self._workspace.relative(path), file, content)
+            return _slice(_lines(BytesIO(content)), parameters, "The file"), state
+        listing = self._workspace.listing(path)
+        return _slice(((line.encode(), 0) for line in listing), parameters, "The folder"), None
 
 
-def _lines(file: BufferedReader) -> Iterator[tuple[bytes, int]]:
+def _lines(file: BytesIO) -> Iterator[tuple[bytes, int]]:
     """Yield each line without its line end, cut at MAX_LINE_BYTES, with the number of bytes left out."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         left_out = 0
@@ -136,7 +150,13 @@ class WriteTool(FileTool[WriteParameters]):
         """Write the file; returns whether it was created, replaced or appended to, and its size."""
         content = parameters.content.encode()
         unasked = context.background and is_memory(self._workspace.relative(parameters.path))
-        written = await self._workspace.write(parameters.path, content, parameters.mode, marked if unasked else None)
+
+        def change(before: bytes | None, after: bytes) -> bytes:
+            after = marked(before or b"", after) if unasked else after
+            self._noted(parameters.path, before, after, context, keeps=parameters.mode == "append" or unasked)
+            return after
+
+        written = await self._workspace.write(parameters.path, content, parameters.mode, change)
         if written.created:
             return ToolOutput(text=f"Created {written.path} ({written.size:,} bytes).")
         if parameters.mode == "append":
@@ -150,12 +170,26 @@ class WriteTool(FileTool[WriteParameters]):
         return sink_of(self._workspace.relative(parameters.path))
 
 
+def unknown(path: tuple[str, ...]) -> Origins:
+    """Return the origins of a file of which nothing is known; files of the prompt are the operator's own words.
+
+    Those have their places: a file of that name anywhere else came from somebody, as with a repository.
+    """
+    in_place = is_memory(path) or path[:-1] in ((), *((name,) for name in ROOMS))
+    return () if in_place and sink_of(path) in ("remember", "schedule") else (Provenance("file", "/".join(path)),)
+
+
 def sink_of(path: tuple[str, ...]) -> Sink:
-    """Return where it goes what is written to a path, given by its parts: some files are read by later prompts."""
+    """Return where it goes what is written to a path, given by its parts.
+
+    Some files are read by later prompts, and those in the rooms of others by them.
+    """
     name = path[-1].upper() if path else ""
-    if name == HEARTBEAT:
+    if name == HEARTBEAT.upper() and len(path) == 1:
         return "schedule"
-    return "remember" if is_memory(path) or name in {one.upper() for one in KEPT} else "room"
+    if is_memory(path) or name in {one.upper() for one in KEPT}:
+        return "remember"
+    return "send" if path[:1] and path[0].casefold() in ROOMS else "room"
 
 
 MARK = "<!-- background -->"

@@ -66,8 +66,8 @@ class Permission:
     # Whether there is a sandbox.
     confined: bool
     judge: Judge
-    # Returns what people have allowed for good, grants for other tools included.
-    grants: Callable[[], Collection[str]] = tuple
+    # Returns what people have allowed in a session, grants for other tools included.
+    grants: Callable[[str], Collection[str]] = lambda session_key: ()
 
     def of(
         self,
@@ -76,15 +76,18 @@ class Permission:
         environment: dict[str, str],
         needs: Level | None,
         *,
+        session_key: str = "",
         only_look: bool = False,
         unruled: Sequence[str] = (),
     ) -> Verdict:
         """Decide at which level a command runs, and whether a person must be asked. Blocking. Raises Refused.
 
-        needs: the level that the model asked for. only_look: whether the caller may have no other level. unruled:
-        sentences about what no rule covers besides the line; above the level "work" a person is asked about these.
+        needs: the level that the model asked for. session_key: of the session in which the command runs. only_look:
+        whether the caller may have no other level. unruled: sentences about what no rule covers besides the line; above
+        the level "work" a person is asked about these.
         """
-        granted = [load_rule(grant.removeprefix(GRANT)) for grant in self.grants() if grant.startswith(GRANT)]
+        grants = self.grants(session_key)
+        granted = [load_rule(grant.removeprefix(GRANT)) for grant in grants if grant.startswith(GRANT)]
         judgement = self.judge.judge(command, folder, granted, environment)
         level = self._level(needs, judgement, only_look)
         beyond = tuple(unruled) if level in ("network", "host") else ()

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import Provenance, ToolOutput
+from agent.message import ToolOutput, merged
 from agent.tools.background import Background, Running
 from agent.tools.base import Ask, CallContext, Parameters, Sink, Tool
 from agent.tools.permission import Permission
@@ -62,9 +62,11 @@ class ProcessTool(Tool[ProcessParameters]):
         if parameters.action == "list":
             found = self._background.of(_session(context))
             lines = [f"{one.shown}: {one.ending or 'running'}" for one in found]
-            return ToolOutput(text="\n".join(lines) or "Nothing runs in the background.")
+            origins = merged(origin for one in found for origin in one.traced.origins)
+            return ToolOutput(text="\n".join(lines) or "Nothing runs in the background.", origins=origins)
         one = self._find(parameters, context)
         if parameters.action == "input":
+            await one.traced.feed(context.bears())
             _give(one, parameters)
             return ToolOutput(text="Written." if parameters.text else "Its standard input is closed.")
         if parameters.action == "kill":
@@ -72,8 +74,8 @@ class ProcessTool(Tool[ProcessParameters]):
             await one.wait(_KILL_SECONDS, to_end=True)
         else:
             await one.wait(parameters.wait_seconds)
-        origins = (Provenance("command", one.shown),) if one.level == "network" else ()
-        return ToolOutput(text=f"[{one.ending or 'running'}]\n{one.fresh()}", origins=origins)
+        text = f"[{one.ending or 'running'}]\n{one.fresh()}"
+        return ToolOutput(text=text, origins=await one.traced.bears())
 
     def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
         return self._background.find(_session(context), parameters.id)

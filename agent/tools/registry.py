@@ -15,6 +15,7 @@ from agent.tools.conversation import AskPersonTool, StaySilentTool
 from agent.tools.edit import EditTool
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
+from agent.tools.lineage import Lineage
 from agent.tools.process_tool import ProcessTool
 from agent.tools.search import GlobTool, GrepTool
 from agent.tools.workspace import Workspace
@@ -90,11 +91,19 @@ def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
 
 
 def tools_for(
-    workspace: Workspace, *, commands: Sequence[Tool[Any]] = (), searches: asyncio.Semaphore | None = None
+    workspace: Workspace,
+    *,
+    commands: Sequence[Tool[Any]] = (),
+    searches: asyncio.Semaphore | None = None,
+    lineage: Lineage | None = None,
 ) -> tuple[Tool[Any], ...]:
     """Return the tools of one room, always in the same order.
 
     workspace: the folder that they work in. commands: further tools. searches: bounds the searches of all rooms.
+    lineage: knows what the files were made from.
     """
-    files = (*(tool(workspace) for tool in _FILES), *(tool(workspace, searches) for tool in _SEARCHES))
+    files = (
+        *(tool(workspace, lineage) for tool in _FILES),
+        *(tool(workspace, lineage, searches) for tool in _SEARCHES),
+    )
     return (*files, StaySilentTool(), AskPersonTool(), *commands)

@@ -8,7 +8,7 @@ that `.gitignore` names are left out.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from typing import Any
@@ -16,8 +16,10 @@ from typing import Any
 from pydantic import Field
 
 from agent.errors import ToolError
-from agent.message import Provenance, ToolOutput
+from agent.message import Provenance, ToolOutput, merged
 from agent.tools.base import CallContext, P, Parameters, Tool
+from agent.tools.files import unknown
+from agent.tools.lineage import FileState, Lineage, state_of
 from agent.tools.patterns import Rules, chosen, engine, passed_over, rules_in
 from agent.tools.workspace import Folder, IsFolder, Workspace, WorkspaceError, is_git, printable
 
@@ -64,6 +66,8 @@ class _Search:
         self.wanted = workspace.relative(parameters.path)
         self.cancelled = threading.Event()
         self.lines: list[str] = []
+        # The files of which lines are shown, with their paths below the room.
+        self.shown: list[tuple[tuple[str, ...], FileState]] = []
         self.left = parameters.limit
         self._size = 0
         self._ends = time.monotonic() + MAX_SECONDS
@@ -123,9 +127,13 @@ class _SearchTool(Tool[P]):
 
     parallel_safe = True
 
-    def __init__(self, workspace: Workspace, places: asyncio.Semaphore | None = None) -> None:
-        """places: bounds the searches of all tools; by default this tool has its own bound."""
+    def __init__(
+        self, workspace: Workspace, lineage: Lineage | None = None, places: asyncio.Semaphore | None = None
+    ) -> None:
+        """lineage: knows what the files were made from; by default nothing is known of them. places: bounds the
+        searches of all tools; by default this tool has its own bound."""
         self._workspace = workspace
+        self._lineage = lineage or Lineage()
         self._places = places or asyncio.Semaphore(AT_ONCE)
 
     async def _search(self, parameters: _Parameters, find: Callable[[_Search], None]) -> ToolOutput:
@@ -137,7 +145,13 @@ class _SearchTool(Tool[P]):
                 search.lines.append(f"[{enough}; name a narrower path or pattern.]")
             finally:
                 search.cancelled.set()
-            origins = (Provenance("file", "what was searched"),) if search.lines else ()
+            known = await self._lineage.of([state for _, state in search.shown]) if search.shown else ()
+            found = [
+                unknown(parts) if one is None else one for (parts, _), one in zip(search.shown, known, strict=True)
+            ]
+            if search.lines and not search.shown:  # names of files
+                found = [(Provenance("file", "what was searched"),)]
+            origins = merged(one for each in found for one in each)
             return ToolOutput(text="\n".join(search.lines) or "[Nothing found.]", origins=origins)
 
 
@@ -196,19 +210,23 @@ def _grep(search: _Search, parameters: GrepParameters, pattern: Any) -> None:
                 continue
             try:
                 with folder.open(name) as file:
-                    data = file.read().replace(b"\r\n", b"\n").removesuffix(b"\n")
+                    content = file.read()
+                    data = content.replace(b"\r\n", b"\n").removesuffix(b"\n")
+                    is_text = b"\x00" not in data[:_BINARY_PROBE]
+                    hits = list(islice(_hits(search, data, pattern), search.left + 1)) if is_text else []
+                    if hits:
+                        search.shown.append((parts, state_of(search.workspace, parts, file, content)))
             except (OSError, WorkspaceError):
                 unread += 1
                 continue
-            if b"\x00" not in data[:_BINARY_PROBE]:
-                _show(search, "/".join(map(printable, parts)), data, _hits(search, data, pattern), parameters.context)
+            if hits:
+                _show(search, "/".join(map(printable, parts)), data, hits, parameters.context)
     if unread:
         search.lines.append(f"[Files that could not be read: {unread:,}.]")
 
 
-def _show(search: _Search, path: str, data: bytes, hits: Iterator[tuple[int, int]], context: int) -> None:
+def _show(search: _Search, path: str, data: bytes, found: Sequence[tuple[int, int]], context: int) -> None:
     """Add the matching lines of one file to the result, with the lines around them."""
-    found = list(islice(hits, search.left + 1))
     shown: dict[int, str] = {}
     number, counted = 1, 0
     for start, match in found[: search.left]:

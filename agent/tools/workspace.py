@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 import unicodedata
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
@@ -22,8 +22,9 @@ from typing import Literal
 from agent.errors import ToolError
 
 WriteMode = Literal["create", "overwrite", "append", "change"]
-# Returns what is written, given the old and the new content of a file. If it raises ToolError the file stays as it is.
-Change = Callable[[bytes, bytes], bytes]
+# Returns what is written, given the old content of a file, None where there is none, and the new one. If it raises
+# ToolError the file stays as it is.
+Change = Callable[[bytes | None, bytes], bytes]
 
 # Larger files are neither read nor written.
 MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -111,6 +112,10 @@ class Workspace:
                 return normal.relative_to(root).parts
         raise WorkspaceError(f"{shown}: outside the workspace. Only files inside it can be used.")
 
+    def whole(self, parts: Sequence[str]) -> str:
+        """Return a path below the workspace itself, for components of a path below the root."""
+        return "/".join((*self._room, *parts))
+
     @contextmanager
     def open(self, path: str) -> Iterator[BufferedReader]:
         """Open a regular file for reading bytes. Raises IsFolder when the path is a folder."""
@@ -168,7 +173,7 @@ class Workspace:
         """Write a whole file, in a thread.
 
         mode: "create" needs a file that does not exist, "change" one that does; "append" makes a missing file. change:
-        makes what is written from the old content, empty where there is none, and the new one. Missing folders are made
+        makes what is written from the old content, None where there is none, and the new one. Missing folders are made
         (0700); a new file has 0600, an existing one keeps its mode. When this is cancelled, the file is either written
         already or never will be.
         """
@@ -201,12 +206,12 @@ class Workspace:
                 raise NotThere(f"{shown}: no such file in the workspace. Make it with write.")
             if old is not None and mode == "create":
                 raise WorkspaceError(f"{shown}: exists already. Use mode overwrite or append to change it.")
-            before = b""
+            before = None
             if old is not None and (mode == "append" or change is not None):
                 with os.fdopen(_open_file(folder, parts[-1], shown), "rb") as file:
                     before = file.read(MAX_FILE_BYTES)
             if mode == "append":
-                content = before + content
+                content = (before or b"") + content
             if change is not None:
                 content = change(before, content)
             if len(content) > MAX_FILE_BYTES:

@@ -30,6 +30,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
     description = "Read a web page, PDF or other text at an address: its text, with links."
     parameters = WebFetchParameters
     parallel_safe = True
+    reads_web = True
 
     def __init__(self, fetcher: Fetcher, kept: Kept) -> None:
         self._fetcher, self._kept, self._places = fetcher, kept, asyncio.Semaphore(AT_ONCE)
@@ -68,6 +69,7 @@ class WebSearchTool(Tool[WebSearchParameters]):
     description = "Search the web: titles, addresses and snippets. Read a page with web_fetch."
     parameters = WebSearchParameters
     parallel_safe = True
+    reads_web = True
 
     def __init__(self, provider: Provider, fetcher: Fetcher, kept: Kept) -> None:
         self._provider, self._fetcher, self._kept = provider, fetcher, kept

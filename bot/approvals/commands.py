@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from agent.tools.base import Verdict
+from bot import plain_words as plain
 from bot import wording
 from bot.approvals import words
-from bot.approvals.decisions import ORDERS, NotDecided, Order, answer, check, meant
+from bot.approvals.decisions import ORDERS, NotDecided, Order, answer, check, meant, seconds
 from bot.approvals.requests import Requests
 from bot.clock import Clock
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.people.people import chat_of
-from bot.persistence.approvals import Approval
+from bot.persistence.approvals import Approval, Choice
 from bot.persistence.turns import CommandKept
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage
@@ -25,6 +25,10 @@ from channels.sources import sentence
 # Milliseconds by which the time of a message may be too early: some platforms give whole seconds.
 _CLOCKS = 1_000
 _GONE = "Those words are gone. `/approve` with its id, `deny` and the reason says them anew."
+_HOW = (
+    "Write `/approve`, the id of a request, and `once`, `always`, `for 15m` (this conversation, for so long), `deny`, "
+    "or of several calls the numbers of those that may run."
+)
 # The answer to a command that decides a request a moment after somebody else, or after its time was over.
 LATE = "Somebody else was first, or its time was just over; nothing else has changed."
 
@@ -33,8 +37,8 @@ class ApproveArguments(Arguments):
     """The arguments of /approve. The first two may stand in either order, see `read`."""
 
     id: str = Field(default="", description="Its id, or the digits of it that are shown.")
-    decision: str = Field(default="", description="once, always or deny.")
-    reason: str = Field(default="", description="Why; the model is told.")
+    decision: str = Field(default="", description="once, always, for, deny, or the numbers of calls.")
+    reason: str = Field(default="", description="Why, for the model; for how long (15m).")
 
 
 class AnswerArguments(Arguments):
@@ -49,9 +53,7 @@ class Decide(Effect):
     """A request is decided, unless somebody else was first."""
 
     approval_id: str
-    verdict: Verdict
-    # What the model is told with it; of a question the answer.
-    reason: str = ""
+    choice: Choice
     # The answer; empty: none.
     text: str = ""
     # The place in the inbox of the message whose words are the reason; 0 for none. No turn reads that message then.
@@ -85,7 +87,7 @@ class ApprovalCommands:
             Command(name="approve", help=about, run=self._approve, arguments=ApproveArguments),
             Command(name="answer", help=answers, run=self._answer, arguments=AnswerArguments, listed=False),
             Command(name="approvals", help="What waits for a decision.", run=self._show),
-            Command(name="why", help="What I asked last, and because of what.", run=self._why),
+            Command(name="why", help="What I asked and did last, and because of what.", run=self._why),
         )
 
     async def of_words(self, call: Call) -> Effect:
@@ -93,10 +95,11 @@ class ApprovalCommands:
 
         Raises StoreUnavailable.
         """
-        found, said = call.message.decides, call.message.text.strip()
+        found, words_said = call.message.decides, call.message.text.strip()
         assert found is not None
-        reason = said if found.decision in ("answered", "ask") else ""
-        return await self._settle(call, found.request_id, found.decision, reason)
+        reason = words_said if found.decision in ("answered", "ask") else ""
+        said = Said(named=found.request_id, order=found.decision, reason=reason, picked=found.picked)
+        return await self._settle(call, said)
 
     async def decide(self, call: Call, effect: Decide, blocks: Sequence[Planned]) -> CommandKept | None:
         """Decide a request in the name of the sender; the messages that show it are edited soon afterwards.
@@ -106,10 +109,10 @@ class ApprovalCommands:
         origin = call.message.origin
         by = f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip()
         kept = await self.store.approvals.decide_by_command(
-            call.seq, effect.approval_id, effect.verdict, by, effect.reason, blocks, effect.passed_on
+            call.seq, effect.approval_id, effect.choice, by, blocks, effect.passed_on
         )
         if kept and kept.resumed:
-            await self.requests.decided(effect.verdict)
+            await self.requests.decided(effect.choice)
         return kept
 
     async def ask_again(self, call: Call, effect: AskAgain) -> CommandKept:
@@ -119,34 +122,34 @@ class ApprovalCommands:
 
     async def _approve(self, call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ApproveArguments)
-        named, order, reason = read(" ".join((arguments.id, arguments.decision, arguments.reason)))
-        if order is None:
-            return Say("Write `/approve`, the id of a request, and `once`, `always` or `deny`.", mistake=True)
-        return await self._settle(call, named, order, reason)
+        said = read(" ".join((arguments.id, arguments.decision, arguments.reason)))
+        return await self._settle(call, said) if said else Say(_HOW, mistake=True)
 
     async def _answer(self, call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, AnswerArguments)
-        return await self._settle(call, arguments.id, "answered", arguments.answer)
+        return await self._settle(call, Said(named=arguments.id, order="answered", reason=arguments.answer))
 
     async def _show(self, call: Call, _: Arguments) -> Effect:
         kind = call.message.origin.place.kind
         everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)
         found = map(words.line, await self._waiting(call.message, everywhere=everywhere))
-        return Say("\n".join(f"- {one}" for one in found) or "Nothing waits for a decision.")
+        waits = "\n".join(f"- {one}" for one in found) or "Nothing waits for a decision."
+        rules = await self.requests.grants.rules()
+        ending = [one for one in rules if one.until and (everywhere or one.session_key == call.session_key)]
+        listed = (f"- until {self.clock.stamp(one.until or 0)}: {words.prose(one.words)}" for one in ending)
+        shown = dict.fromkeys(listed)  # one decision may have allowed several things in the same words
+        return Say("\n\n".join(filter(None, (waits, "\n".join(("Allowed for a time:", *shown)) if shown else ""))))
 
     async def _why(self, call: Call, _: Arguments) -> Effect:
         newest = await self.store.approvals.newest(call.session_key)
-        return Say(words.why(newest) if newest else "I have asked nothing here.")
+        return Say(words.why(newest, await self.store.reads.acted(call.session_key)))
 
-    async def _settle(self, call: Call, named: str, order: Order, reason: str) -> Effect:
-        """Return the effect of an order about a request, or the answer that says why nothing is done.
-
-        named: the id of the request or its shown digits; empty where none was written. reason: the words behind the
-        order: of `deny-with` the number of a message.
-        """
+    async def _settle(self, call: Call, said: "Said") -> Effect:
+        """Return the effect of an order about a request, or the answer that says why nothing is done."""
+        order, reason = said.order, said.reason
         try:
-            approval = await self._find(call.message, named, order)
-            check(approval, order, self.clock.now())
+            approval = await self._find(call.message, said.named, order)
+            check(approval, order, self.clock.now(), said.picked, said.seconds)
         except NotDecided as error:
             return Say(str(error), mistake=True)
         place = call.message.origin.place
@@ -164,9 +167,10 @@ class ApprovalCommands:
             if not reason:
                 return Say(_GONE, mistake=True)
         quiet = call.message.kind is InboundKind.BUTTON or place.kind is ChatKind.CONSOLE or order == "answered"
-        said = "" if quiet else f"{wording.DECIDED[order]}: {words.short(approval.ask)}"
+        text = "" if quiet else f"{wording.DECIDED[order]}: {words.short(approval.ask)}"
         told = answer(approval, reason) if order == "answered" else reason
-        return Decide(approval_id=approval.approval_id, verdict=order, reason=told, text=said, passed_on=passed_on)
+        choice = Choice(verdict=order, reason=told, picked=said.picked, seconds=said.seconds)
+        return Decide(approval_id=approval.approval_id, choice=choice, text=text, passed_on=passed_on)
 
     async def _again(self, approval: Approval, message: InboundMessage) -> Effect:
         """Return what asks again about a request; the pressed message is edited to say so, or an answer says it.
@@ -213,17 +217,46 @@ class ApprovalCommands:
         return [one for one in await self.store.approvals.open() if everywhere or chat_of(one.place) == chat]
 
 
-def read(text: str) -> tuple[str, Order | None, str]:
-    """Split the words behind /approve into the id, the order and the reason; the first two may be in either order.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What somebody has ordered about a request."""
 
-    The order is None where none is understood. Words behind `deny` that are no id are the reason.
+    # The id of the request or its shown digits; empty where none was written.
+    named: str
+    order: Order
+    # The words behind the order; of `deny-with` the number of a message.
+    reason: str = ""
+    # See Choice.
+    picked: tuple[int, ...] = ()
+    seconds: float = 0
+
+
+def read(text: str) -> Said | None:
+    """Read the words behind /approve: an id, and an order with a reason; the first two may be in either order.
+
+    Orders are those of ORDERS, `for` and a time, and the numbers of the calls that alone are allowed. Words behind
+    `deny` that are no id are the reason. Return None where no order is understood.
     """
     first, second, rest = (*text.split(None, 2), "", "", "")[:3]
     if order := ORDERS.get(first.lower()):
         if order != "denied" or _is_id(second):
-            return second, order, rest
-        return "", order, f"{second} {rest}".strip()
-    return first, ORDERS.get(second.lower()), rest
+            return _timed(Said(named=second, order=order, reason=rest))
+        return Said(named="", order=order, reason=f"{second} {rest}".strip())
+    named, behind = (first, f"{second} {rest}") if len(first) >= words.SHORT else ("", text)
+    if numbers := plain.picked(behind):
+        return Said(named=named, order="once", picked=numbers)
+    if behind.lower().startswith("for "):
+        return _timed(Said(named=named, order="always", reason=behind))
+    known = ORDERS.get(second.lower())
+    return _timed(Said(named=first, order=known, reason=rest)) if known else None
+
+
+def _timed(said: Said) -> Said | None:
+    """Take the time out of the words behind an order that allows for longer; None if it is no time."""
+    if said.order != "always" or not said.reason.strip().lower().startswith("for "):
+        return said
+    found = seconds(said.reason.strip()[4:])
+    return replace(said, reason="", seconds=found) if found else None
 
 
 def _is_id(word: str) -> bool:

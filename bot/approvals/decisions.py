@@ -1,12 +1,14 @@
 """Finds the request that an id means and checks a decision about it: for chats, HTTP and the command line."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Literal
 
 from agent.tools.base import Verdict
 from bot import plain_words as plain
 from bot.approvals import words
 from bot.persistence.approvals import STOPPED, Approval
+from heartbeat.times import in_words, parse_duration
 
 # What a command can order about a request. `again`: ask about it once more, because it has expired. `ask`: ask the
 # sender what is to become of the words behind it, because they decide nothing. `deny-with`: deny it, with the words of
@@ -21,8 +23,8 @@ ORDERS: dict[str, Order] = {
     "ask": "ask",
     "deny-with": "deny-with",
 }
-# The words that programs send for a decision.
-VERDICTS: dict[str, Verdict] = {"once": "once", "always": "always", "deny": "denied", "answer": "answered"}
+# The longest time for which something is allowed by `for`, in seconds.
+LONGEST = 30 * 24 * 3600.0
 
 
 class NotDecided(Exception):
@@ -49,8 +51,11 @@ def meant(found: Sequence[Approval], named: str) -> Approval:
     return several[0]
 
 
-def check(approval: Approval, order: Order, now: int) -> None:
-    """Raise NotDecided if an order cannot be carried out about a request. now: milliseconds."""
+def check(approval: Approval, order: Order, now: int, picked: Sequence[int] = (), seconds: float = 0) -> None:
+    """Raise NotDecided if an order cannot be carried out about a request.
+
+    now: milliseconds. picked, seconds: see Choice.
+    """
     ident, question = approval.approval_id[: words.SHORT], approval.ask.question
     state = "expired" if approval.state == "open" and approval.expires_at <= now else approval.state
     if order == "again":
@@ -68,6 +73,22 @@ def check(approval: Approval, order: Order, now: int) -> None:
         raise NotDecided("invalid", f"That is no question: `/approve {ident}` once or deny.")
     elif order == "always" and not approval.ask.grants:
         raise NotDecided("invalid", f"That cannot be allowed for always, only `/approve {ident} once`.")
+    elif not 0 <= seconds <= LONGEST:
+        raise NotDecided("invalid", f"Allow it for at most {in_words(timedelta(seconds=LONGEST))}, or `always`.")
+    elif (seconds and order != "always") or (picked and order != "once"):
+        raise NotDecided("invalid", "A time goes with `always`, and numbers of calls go with `once`.")
+    elif wrong := [one for one in picked if not 0 < one <= len(approval.ask.calls)]:
+        known = f"1 to {len(approval.ask.calls)}" if approval.ask.calls else "none, it is about one call"
+        raise NotDecided("invalid", f"There is no call {wrong[0]} in that; its numbers are {known}.")
+
+
+def seconds(text: str) -> float | None:
+    """Return the seconds of a time such as `15m`, at least one; None: the text is no such time."""
+    try:
+        found = parse_duration(text).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+    return found if found >= 1 else None
 
 
 def answer(approval: Approval, text: str) -> str:

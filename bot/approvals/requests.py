@@ -6,7 +6,7 @@ somebody decides, and by the service when it starts.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,9 +15,10 @@ from uuid import UUID
 import structlog
 
 from agent.errors import ToolError
-from agent.tools.base import Ask, Decision, Verdict
+from agent.tools.base import Ask, Decision
 from bot import wording
 from bot.approvals import decisions, words
+from bot.approvals.grants import Grants
 from bot.clock import Clock
 from bot.commands.registry import Say
 from bot.config.background import Approvals as Settings
@@ -25,7 +26,7 @@ from bot.outbox import Outbox
 from bot.people.access import FOR_GUESTS, LOCAL, OWNER, is_trusted
 from bot.people.conversations import Conversations
 from bot.people.people import chat_of
-from bot.persistence.approvals import ANYONE, Approval, Granted, Request
+from bot.persistence.approvals import ANYONE, Approval, Choice, Request
 from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.turns import Turn
@@ -70,19 +71,12 @@ class Requests:
         self._outbox = outbox
         self._conversations = conversations
         self._people = conversations.people
-        self._granted: set[str] = set()
+        # What is allowed for more than one call.
+        self.grants = Grants(store, clock)
         self._hurried = asyncio.Event()
         # Requests whose look failed: how often in a row, and when to try again (seconds of the monotonic clock).
         self._failed: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def granted(self) -> Collection[str]:
-        """Return what is allowed for always, as the names in `Ask.grants`."""
-        return self._granted
-
-    async def load(self) -> None:
-        """Read what is allowed for always. Raises StoreUnavailable."""
-        self._granted = {one.what for one in await self._store.approvals.granted()}
 
     async def put(self, turn: Turn, ask: Ask) -> Request | Decision:
         """Return how an Ask of a turn is put to people, or an expired decision where nobody may decide it.
@@ -172,16 +166,15 @@ class Requests:
         forward = await self._forward()
         return forward is not None and chat_of(place) == chat_of(forward)
 
-    async def decide(self, approval_id: str, verdict: Verdict, by: str, reason: str = "") -> bool:
+    async def decide(self, approval_id: str, choice: Choice, by: str) -> bool:
         """Decide a request and let its turn go on; False if somebody else was first, or it was too late.
 
-        by: who decides, as "channel:id"; the caller knows that they may. reason: for the model. Raises
-        StoreUnavailable.
+        by: who decides, as "channel:id"; the caller knows that they may. Raises StoreUnavailable.
         """
-        found = await self._store.approvals.decide(approval_id, verdict, by, reason)
+        found = await self._store.approvals.decide(approval_id, choice, by)
         if found is None:
             return False
-        await self.decided(verdict)
+        await self.decided(choice)
         self._wake(*found)
         return True
 
@@ -189,37 +182,26 @@ class Requests:
         """Return the open requests, oldest first. Raises StoreUnavailable."""
         return list(await self._store.approvals.open())
 
-    async def settle(self, named: str, decision: str, reason: str = "", by: str = LOCALLY) -> Approval:
+    async def settle(self, named: str, choice: Choice, by: str = LOCALLY) -> Approval:
         """Decide a request for a program, and return it as it is then.
 
-        named: its id, or the digits of it that are shown. decision: a key of VERDICTS. reason: for the model; of a
-        question the answer. Raises NotDecided, StoreUnavailable.
+        named: its id, or the digits of it that are shown. Raises NotDecided, StoreUnavailable.
         """
         approval = decisions.meant(await self._store.approvals.find(named), named)
-        verdict = decisions.VERDICTS[decision]
-        decisions.check(approval, verdict, self._clock.now())
-        told = decisions.answer(approval, reason) if verdict == "answered" else reason
-        won = await self.decide(approval.approval_id, verdict, by, told)
+        decisions.check(approval, choice.verdict, self._clock.now(), choice.picked, choice.seconds)
+        if choice.verdict == "answered":
+            choice = replace(choice, reason=decisions.answer(approval, choice.reason))
+        won = await self.decide(approval.approval_id, choice, by)
         (approval,) = await self._store.approvals.find(approval.approval_id)
         if not won:
-            decisions.check(approval, verdict, self._clock.now())
+            decisions.check(approval, choice.verdict, self._clock.now())
         return approval
 
-    async def rules(self) -> list[Granted]:
-        """Return what is allowed for always, oldest first. Raises StoreUnavailable."""
-        return list(await self._store.approvals.granted())
-
-    async def forget(self, what: str) -> bool:
-        """Stop allowing something for always, at once; False if it was not allowed. Raises StoreUnavailable."""
-        known = await self._store.approvals.revoke(what)
-        await self.load()
-        return known
-
-    async def decided(self, verdict: Verdict) -> None:
-        """Take note of a decision: what it allows for always is allowed at once, and its messages soon show it."""
-        if verdict == "always":
+    async def decided(self, choice: Choice) -> None:
+        """Take note of a decision: what it allows from now on is allowed at once, and its messages soon show it."""
+        if choice.verdict == "always":
             with suppress(StoreUnavailable):  # until it can be read it is asked about once more
-                await self.load()
+                await self.grants.load()
         self._hurried.set()
 
     def hurry(self) -> None:
@@ -281,7 +263,7 @@ class Requests:
             self._failed.pop(ident, None)
 
     async def _expire(self, ident: str) -> None:
-        if found := await self._store.approvals.decide(ident, "expired", ""):
+        if found := await self._store.approvals.decide(ident, Choice(verdict="expired"), ""):
             self._wake(*found)
 
     async def _tell(self, ident: str) -> None:
@@ -375,7 +357,7 @@ class Requests:
             return True
         if not _may_read(place, approvers):
             return False
-        return any(f"{place.channel}:{one}" in approvers for one in await self._store.approvals.seen(place))
+        return any(f"{place.channel}:{one}" in approvers for one in await self._store.people.seen(place))
 
     async def _forward(self) -> Place | None:
         """Return where the configuration has requests shown instead of in their conversations, if it can be found."""

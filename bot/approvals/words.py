@@ -8,14 +8,18 @@ or one line whose marks of markup are escaped.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 
 import regex  # type: ignore[import-untyped]
 
+from agent.message import Message
+from agent.origins import sources
 from agent.tools.base import Ask
 from bot import speech, wording
 from bot.persistence.approvals import SHOWN, STOPPED, Approval
 from channels.message import ChatKind, Origin
 from channels.outgoing import Button
+from heartbeat.times import in_words
 
 # Digits of an id that people read and type; buttons carry all of it.
 SHORT = SHOWN
@@ -74,12 +78,32 @@ def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
         return (whole,)
     if ask.question:
         return _body(ask), f"{_brief(ask)}\n\n{foot}"
-    pieces = list(_pieces(revealed(ask.subject), lambda piece: fits(_fenced(piece) + _ROOM)))
-    shown = []
+    shown = tuple(_packed(ask, fits)) if ask.calls else tuple(_parts(_head(ask), ask.subject, fits))
+    return (*shown, *filter(None, [_notes(ask)]), f"{_brief(ask)} (all of it stands above)\n\n{foot}")
+
+
+def _parts(head: str, subject: str, fits: Fits) -> Iterator[str]:
+    """Yield a subject in as many messages as it needs, each with a head that counts them."""
+    pieces = list(_pieces(revealed(subject), lambda piece: fits(_fenced(piece) + _ROOM)))
     for number, piece in enumerate(pieces):
         goes_on = ", the line above goes on" if number and not pieces[number - 1].endswith("\n") else ""
-        shown.append(f"{_head(ask)} Part {number + 1} of {len(pieces)}{goes_on}:\n\n{_fenced(piece)}")
-    return (*shown, *filter(None, [_notes(ask)]), f"{_brief(ask)} (all of it stands above)\n\n{foot}")
+        yield f"{head} Part {number + 1} of {len(pieces)}{goes_on}:\n\n{_fenced(piece)}"
+
+
+def _packed(ask: Ask, fits: Fits) -> Iterator[str]:
+    """Yield the calls of a request in as few messages as they fit into, one that is too long in several."""
+    text = ""
+    for number, one in enumerate(ask.calls, 1):
+        shown = _numbered(number, one.ask)
+        if text and not fits(f"{text}\n\n{shown}{_ROOM}"):
+            yield text
+            text = ""
+        if fits(shown + _ROOM):
+            text = f"{text}\n\n{shown}" if text else shown
+        else:
+            yield from _parts(f"**{number}.**", one.ask.subject, fits)
+    if text:
+        yield text
 
 
 def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
@@ -101,11 +125,12 @@ def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
         if not talks:
             listed = listed if any(len(option) > _LABEL for option in ask.options) else []
         return "\n\n".join(filter(None, ("\n".join(listed), f"{how} ({who}, until {until})")))
-    others = "`, `always` or `deny" if ask.grants else "` or `deny"
+    others = "`, `always`, `for 15m` or `deny" if ask.grants else "` or `deny"
     plain = "Or type `y`, `a` (always) or `n`." if ask.grants else "Or type `y` or `n`."
     if not talks:
         plain = "`yes` or `no` decides as well." if direct else "A reply of `yes` or `no` decides as well."
-    return f"{who} until {until}: `/approve {ident[:SHORT]} once{others}`. {plain}"
+    some = f" `/approve {ident[:SHORT]} 1 {len(ask.calls)}` allows those numbers alone." if ask.calls else ""
+    return f"{who} until {until}: `/approve {ident[:SHORT]} once{others}`. {plain}{some}"
 
 
 def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
@@ -114,7 +139,7 @@ def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
         numbered = enumerate(ask.options, 1)
         return tuple(speech.button(option, f"/answer {ident} #{number}") for number, option in numbered)
     always = "Allow for this task" if ask.task else "Always allow"
-    choices = {"Allow once": "once", always: "always", "Deny": "deny"}
+    choices = {"Allow all shown" if ask.calls else "Allow once": "once", always: "always", "Deny": "deny"}
     if not ask.grants:
         del choices[always]
     return tuple(Button(label, f"/approve {ident} {word}") for label, word in choices.items())
@@ -162,6 +187,11 @@ def verdict(approval: Approval) -> str:
     """Return on one line what was decided about a request."""
     ask, name, why = approval.ask, named(approval.decided_by), prose(_cut(approval.reason, _REASON))
     match approval.state:
+        case "once" if approval.picked:
+            return f"✓ **Allowed {', '.join(map(str, approval.picked))}, denied the others** by {name}"
+        case "always" if approval.until is not None:
+            span = in_words(timedelta(milliseconds=approval.until - approval.decided_at))
+            return f"✓ **Allowed for {span}, in this conversation** by {name}"
         case "once" | "always" as how:
             return f"✓ **Allowed {'for this task' if how == 'always' and ask.task else how}** by {name}"
         case "denied":
@@ -176,9 +206,19 @@ def verdict(approval: Approval) -> str:
     return f"⌛ Nobody {what} in time" + (": it goes on without." if ask.runs_unanswered else ": it was not run.")
 
 
-def why(approval: Approval) -> str:
-    """Return what was asked last, why, and what was decided."""
-    return "\n\n".join((short(approval.ask), _list("Why I asked", approval.ask.why), verdict(approval)))
+def why(approval: Approval | None, acted: Message | None) -> str:
+    """Return what was asked last, why and what was decided, and what was done last and what its words came from.
+
+    acted: the answer whose calls were made last.
+    """
+    parts: list[str] = []
+    if approval is not None:
+        parts += short(approval.ask), _list("Why I asked", approval.ask.why), verdict(approval)
+    if acted is not None:
+        calls = (wording.one_line(f"{one.name} {one.arguments}").replace("`", "'") for one in acted.tool_calls)
+        made_from = prose(sources(acted.origins)) or "your own words alone"
+        parts += "\n".join(("What I did last:", *(f"- `{call}`" for call in calls))), f"Made from: {made_from}"
+    return "\n\n".join(parts) or "I have asked and done nothing here."
 
 
 def line(approval: Approval) -> str:
@@ -236,14 +276,20 @@ def prose(text: str) -> str:
 
 
 def _head(ask: Ask) -> str:
-    return "❓ **A question**" if ask.question else f"{speech.REQUEST} **May I run this?**"
+    what = f"these {len(ask.calls)}" if ask.calls else "this"
+    return "❓ **A question**" if ask.question else f"{speech.REQUEST} **May I run {what}?**"
 
 
 def _body(ask: Ask) -> str:
     if ask.question:
         words = speech.spoken(ask.subject.strip())
         return f"{_head(ask)}\n\n{words}" if words.startswith(">") else f"❓ {words}"
-    return "\n\n".join(filter(None, (_head(ask), _fenced(revealed(ask.subject)), _notes(ask))))
+    calls = [_numbered(number, one.ask) for number, one in enumerate(ask.calls, 1)]
+    return "\n\n".join(filter(None, (_head(ask), *(calls or [_fenced(revealed(ask.subject))]), _notes(ask))))
+
+
+def _numbered(number: int, ask: Ask) -> str:
+    return f"**{number}.**\n{_fenced(revealed(ask.subject))}"
 
 
 def _brief(ask: Ask) -> str:
@@ -272,7 +318,8 @@ def _fenced(text: str) -> str:
 def short(ask: Ask) -> str:
     """Return on one short line what a request is about."""
     first, *more = revealed(ask.subject).strip().splitlines() or [""]
-    return f"`{wording.one_line(first).replace('`', chr(39))}{' …' if more else ''}`"
+    count = f"{len(ask.calls)} calls: " if ask.calls else ""
+    return f"{count}`{wording.one_line(first).replace('`', chr(39))}{' …' if more else ''}`"
 
 
 def _cut(text: str, most: int) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from agent.errors import ToolError
 from agent.file_names import HEARTBEAT as FILE
-from agent.message import Usage
+from agent.message import Provenance, Usage
 from agent.tools.workspace import WorkspaceError
 from agent.workspace_files import read
 from bot import wording
@@ -61,6 +61,7 @@ class Beat:
     """A beat as it would be now. skip: why it does not come. prompt: what the model is asked, by its user message.
 
     session_key: where it runs; told: which session hears of what it says. tasks: names of those that it does.
+    origins: where the text of HEARTBEAT.md came from.
     """
 
     facts: Facts
@@ -70,6 +71,7 @@ class Beat:
     origin: Origin
     told: str
     tasks: tuple[str, ...]
+    origins: tuple[Provenance, ...]
 
 
 @dataclass(eq=False)
@@ -195,7 +197,7 @@ class Beats:
         kept = await self._facts(of, runs_in)
         origin, told, unknown = await self._target(of, place if place and of == main else kept.place)
         mine = self._is_owners(of)
-        listed = await self._checklist() if mine else None
+        listed, bears = await self._checklist() if mine else (None, ())
         budget = self.settings.daily_budget
         # a conversation of others has the budget to itself
         spent = (one for key, one in kept.spent.items() if key == of or (mine and self._is_owners(key)))
@@ -240,11 +242,12 @@ class Beats:
             origin=origin or Origin(place=NOWHERE),
             told=told,
             tasks=tuple(task.name for task in tasks),
+            origins=bears,
         )
 
     async def _start(self, job: Job, beat: Beat, firings: Sequence[Firing], next_at: int | None) -> Fired:
         firings = (replace(firings[0], session_key=beat.told, tasks=beat.tasks), *firings[1:])
-        return await self.starter.start(job, firings, next_at, beat.session_key, beat.origin, beat.prompt)
+        return await self.starter.start(job, firings, next_at, beat.session_key, beat.origin, beat.prompt, beat.origins)
 
     async def _session(self) -> tuple[str | None, Place | None]:
         """The session of the heartbeat: that of the configuration, else the one in which an owner wrote last; and where
@@ -312,19 +315,20 @@ class Beats:
             return False
         return self.conversations.reaches(origin)
 
-    async def _checklist(self) -> Checklist | None:
-        """HEARTBEAT.md as it is now; an owner is told once of each mistake in it."""
+    async def _checklist(self) -> tuple[Checklist | None, tuple[Provenance, ...]]:
+        """HEARTBEAT.md as it is now, and where its text came from; an owner is told once of each mistake in it."""
         try:
-            text = await asyncio.to_thread(read, self.rooms.root, FILE)
+            file = await asyncio.to_thread(read, self.rooms.root, FILE)
         except WorkspaceError as error:
             await self._complain(str(error))
-            return None
-        if text is None:
-            return None
-        found = checklist.read(text)
+            return None, ()
+        if file is None or file.state is None:
+            return None, ()
+        (origins,) = await self.rooms.lineage.of([file.state])
+        found = checklist.read(file.text)
         if found.mistakes:
             await self._complain(wording.mistakes_in(FILE, found.mistakes[:5]))
-        return found
+        return found, origins or ()
 
     async def _complain(self, words: str) -> None:
         key = hashlib.sha256(words.encode()).hexdigest()[:16]

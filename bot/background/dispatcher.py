@@ -75,7 +75,8 @@ class Dispatcher:
     async def command_over(self, one: Running) -> None:
         """A command in the background has ended: that is kept as soon as the store can, and told where it is news, with
         a beat unless a person ended it."""
-        over = Leftover(one.process.pid, one.started, one.session_key, one.key, told=one.told())
+        told, bears = one.told(), await once_available(one.traced.bears, lambda _: self.clock.sleep(_PAUSE))
+        over = Leftover(one.process.pid, one.started, one.session_key, one.key, told=told, origins=bears)
         await once_available(lambda: self.store.recovery.forget((over,)), lambda _: self.clock.sleep(_PAUSE))
         if over.told and not one.wanted.done():
             with contextlib.suppress(StoreUnavailable):  # then the next turn sees it
@@ -123,4 +124,4 @@ class Dispatcher:
         first = firings[0]
         prompt = job_prompt(job.name, job.prompt, self.clock.stamp(first.due_at) if first.cause == "late" else None)
         session_key = job_key(job.job_id) if job.own else job.session_key
-        return await self.starter.start(job, firings, next_at, session_key, job.origin, prompt)
+        return await self.starter.start(job, firings, next_at, session_key, job.origin, prompt, job.origins)

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from agent.message import Provenance
 from bot.clock import Clock
 from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.runs.lanes import Lanes
+from bot.store.codec import ORIGINS
 from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage, Origin
 from heartbeat.gate import Cause
@@ -30,12 +32,20 @@ class Starter:
     most: int
 
     async def start(
-        self, job: Job, firings: Sequence[Firing], next_at: int | None, session_key: str, origin: Origin, text: str
+        self,
+        job: Job,
+        firings: Sequence[Firing],
+        next_at: int | None,
+        session_key: str,
+        origin: Origin,
+        text: str,
+        origins: tuple[Provenance, ...],
     ) -> Fired:
         """Let the first of the firings run in a session, and keep the others; see `Schedules.fire`. text: what it is
-        asked, in the name of origin. Raises StoreUnavailable."""
+        asked, in the name of origin. origins: where that text came from. Raises StoreUnavailable."""
         first = replace(firings[0], turn_id=self.clock.new_id())
         message = message_of(job, origin, text, first.due_at, self.clock.now())
+        message = replace(message, origins=ORIGINS.dump(origins)) if origins else message
         run = AcceptedMessage(message=message, session_key=session_key, turn_id=first.turn_id)
         most = None if job.job_id == HEARTBEAT else self.most
         fired = await self.store.schedules.fire(job, (first, *firings[1:]), next_at, run, most)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agent.message import Provenance, merged
 from bot import wording
 from bot.background.dispatcher import Dispatcher
 from bot.background.views import receipt
@@ -43,13 +44,21 @@ class Jobs:
     dispatcher: Dispatcher
 
     async def add(
-        self, key: str, origin: Origin, prompt: str, when: Mapping[str, str], *, name: str = "", own: bool = True
+        self,
+        key: str,
+        origin: Origin,
+        prompt: str,
+        when: Mapping[str, str],
+        *,
+        name: str = "",
+        own: bool = True,
+        origins: tuple[Provenance, ...] = (),
     ) -> str:
         """Schedule a job that answers where it is asked for; says when it is due, in local time.
 
         key: who orders it and where, different for each order: the same one again adds no second job. when: at, every,
-        cron and zone, see `heartbeat.schedule.parse`. own: it runs in a session of its own. Raises JobError,
-        StoreUnavailable.
+        cron and zone, see `heartbeat.schedule.parse`. own: it runs in a session of its own. origins: where
+        prompt and name came from. Raises JobError, StoreUnavailable.
         """
         store, now = self.dispatcher.store, self.dispatcher.clock.now()
         job_id = b32encode(hashlib.sha256(key.encode()).digest()).decode().lower()[:_ID]
@@ -60,7 +69,7 @@ class Jobs:
                 schedule = parse(**when, now=now)
             except ScheduleError as error:
                 raise JobError(str(error)) from None
-            job = self._job(job_id, origin, schedule, name, prompt, own)
+            job = replace(self._job(job_id, origin, schedule, name, prompt, own), origins=origins)
             if not await store.schedules.put(job, MOST):
                 raise JobError(f"There are {len(jobs)} jobs, as many as may be. Delete one first.")
             self.dispatcher.hurry()
@@ -115,6 +124,10 @@ class Jobs:
         self.dispatcher.hurry()
         changed = replace(job, paused=order == "pause", next_at=next_at, failures=0)
         return f"{self._named(job)}: {self._state(changed)}."
+
+    async def origins(self) -> tuple[Provenance, ...]:
+        """Where the names and prompts of all jobs came from. Raises StoreUnavailable."""
+        return merged(one for job in await self._all() for one in job.origins)
 
     async def _run(self, job: Job) -> str:
         fired = await self.dispatcher.run_now(job)

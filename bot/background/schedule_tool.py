@@ -53,7 +53,8 @@ class ScheduleTool(Tool[ScheduleParameters]):
             raise ToolError("Nobody is here to ask for that: only a person can order a job.")
         try:
             if asked.action != "add":
-                return ToolOutput(text=await self._jobs.carry_out(asked.action, asked.id or asked.name))
+                done = await self._jobs.carry_out(asked.action, asked.id or asked.name)
+                return ToolOutput(text=done, origins=await self._jobs.origins())
             text = await self._jobs.add(
                 f"{context.turn_id}:{context.call_id}",
                 self._turn.messages[-1].origin,
@@ -61,6 +62,7 @@ class ScheduleTool(Tool[ScheduleParameters]):
                 asked.model_dump(include={"at", "every", "cron", "zone"}),
                 name=asked.name,
                 own=asked.session == "own",
+                origins=context.bears(),
             )
         except JobError as error:
             raise ToolError(str(error)) from None

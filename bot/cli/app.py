@@ -38,6 +38,14 @@ security_app = typer.Typer(help="Look at what lets others in.", no_args_is_help=
 app.add_typer(security_app, name="security")
 
 
+def _seconds(text: str) -> float:
+    from bot.approvals.decisions import seconds
+
+    if (found := seconds(text)) is None:
+        raise typer.BadParameter(f"{text!r} is no time such as 15m, 1h30m or 45s")
+    return found
+
+
 def _given(context: typer.Context, config: Path | None) -> Path | None:
     """Behind a command, else in front of it."""
     return config or context.obj
@@ -61,6 +69,9 @@ Now = Annotated[bool, typer.Option("--now", help="Beat at once, instead of waiti
 Told = Annotated[str | None, typer.Option(metavar="KEY", help="Who is told; otherwise the session of the heartbeat.")]
 RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Its id, or the beginning of it.")]
 Always = Annotated[bool, typer.Option("--always", help="Allow the same from now on, too.")]
+Only = Annotated[list[int] | None, typer.Option(metavar="N", help="Of several calls only this one; again for more.")]
+_SPAN_HELP = "Allow the same for so long in its session, too, such as 15m."
+Span = Annotated[float | None, typer.Option("--for", metavar="TIME", parser=_seconds, help=_SPAN_HELP)]
 BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")]
 _ORDER_HELP = "Take back what was said of somebody, shut them out everywhere, or make them an owner."
@@ -239,19 +250,28 @@ def approvals_list(as_json: AsJson = False, config: ConfigOption = None) -> None
 
 
 @approvals_app.command("approve")
-def approvals_approve(request: RequestId, always: Always = False, config: ConfigOption = None) -> None:
+def approvals_approve(
+    request: RequestId,
+    always: Always = False,
+    span: Span = None,
+    only: Only = None,
+    config: ConfigOption = None,
+) -> None:
     """Allow what REQUEST asks for. Exit code: 0 done, 1 unknown, ambiguous or decided."""
     from bot.cli.approvals import settle
+    from bot.persistence.approvals import Choice
 
-    _carry_out(config, partial(settle, request, "always" if always else "once", ""))
+    choice = Choice(verdict="always" if always or span else "once", picked=tuple(only or ()), seconds=span or 0)
+    _carry_out(config, partial(settle, request, choice))
 
 
 @approvals_app.command("deny")
 def approvals_deny(request: RequestId, reason: Reason = "", config: ConfigOption = None) -> None:
     """Deny it. Exit code: 0 done, 1 unknown, ambiguous or decided."""
     from bot.cli.approvals import settle
+    from bot.persistence.approvals import Choice
 
-    _carry_out(config, partial(settle, request, "deny", reason))
+    _carry_out(config, partial(settle, request, Choice(verdict="denied", reason=reason)))
 
 
 @approvals_app.command("rules")

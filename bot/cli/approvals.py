@@ -8,7 +8,7 @@ from bot.approvals.decisions import NotDecided
 from bot.cli.local import FAILED, asked, complain
 from bot.cli.status import at
 from bot.config.model import Config
-from bot.persistence.approvals import Approval
+from bot.persistence.approvals import Approval, Choice, Granted
 
 
 async def show(as_json: bool, config: Config) -> int:
@@ -20,11 +20,11 @@ async def show(as_json: bool, config: Config) -> int:
     return 0
 
 
-async def settle(named: str, decision: str, reason: str, config: Config) -> int:
+async def settle(named: str, choice: Choice, config: Config) -> int:
     """Decide about a request. Returns the exit code: 1 for an id that is unknown, ambiguous or decided."""
     async with asked(config, lambda parts: parts.requests) as requests:
         try:
-            found = await requests.settle(named, decision, reason)
+            found = await requests.settle(named, choice)
         except NotDecided as error:
             complain(str(error).replace("**", ""))
             return FAILED
@@ -33,23 +33,29 @@ async def settle(named: str, decision: str, reason: str, config: Config) -> int:
 
 
 async def rules(config: Config) -> int:
-    """Print what is allowed for always. Returns the exit code."""
-    async with asked(config, lambda parts: parts.requests) as requests:
-        found = await requests.rules()
-    lines = (f"{n}  {words.revealed(one.words)} (by {one.by}, {at(one.at)})" for n, one in enumerate(found, 1))
+    """Print what is allowed for more than one call. Returns the exit code."""
+    async with asked(config, lambda parts: parts.requests.grants) as grants:
+        found = await grants.rules()
+    lines = (
+        f"{n}  {words.revealed(one.words)} (by {one.by}, {at(one.at)}{_end(one)})" for n, one in enumerate(found, 1)
+    )
     print("\n".join(lines) or "Nothing is allowed for always but by the configuration.")  # noqa: T201
     return 0
 
 
 async def forget(number: int, config: Config) -> int:
     """Allow something no more, by its number. Returns the exit code: 1 for one that is not there."""
-    async with asked(config, lambda parts: parts.requests) as requests:
-        found = await requests.rules()
-        if not 0 < number <= len(found) or not await requests.forget(found[number - 1].what):
+    async with asked(config, lambda parts: parts.requests.grants) as grants:
+        found = await grants.rules()
+        if not 0 < number <= len(found) or not await grants.forget(found[number - 1].what):
             complain(f"There is no rule {number}; `hark approvals rules` lists them.")
             return FAILED
     print(f"Asked again from now on: {words.revealed(found[number - 1].words)}")  # noqa: T201
     return 0
+
+
+def _end(found: Granted) -> str:
+    return f", until {at(found.until)}, in {found.session_key}" if found.until else ""
 
 
 def _shown(found: Approval) -> str:

@@ -70,7 +70,8 @@ def _stored(file: Path) -> tuple[list[str], list[tuple[str, Sequence[str] | None
     how = "mode=ro" if file.with_name(f"{file.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True)) as db:
-            silent = [f"{channel}:{sender}" for channel, sender in db.execute(_SILENT, (_now() - SILENT * _DAY,) * 2)]
+            since = int(time.time() * 1000) - SILENT * _DAY
+            silent = [f"{channel}:{sender}" for channel, sender in db.execute(_SILENT, (since, since))]
             granted = db.execute("SELECT what, words FROM granted ORDER BY granted_at, what").fetchall()
     except sqlite3.Error as error:
         return [], [], str(error)
@@ -82,10 +83,6 @@ def _stored(file: Path) -> tuple[list[str], list[tuple[str, Sequence[str] | None
         else:
             grants.append(("", (), words))  # of one call alone
     return silent, grants, ""
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 _SILENT = (

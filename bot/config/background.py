@@ -4,11 +4,11 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 from bot.config.values import EndOfHours, ModelName, Person, Seconds, Span, Thinking, TimeOfDay, Zone
 from channels.registry import FOLDERS
-from channels.section import Section, Whole, refused
+from channels.section import Section, Whole, refused, setting
 from channels.session_key import parse
 from channels.settings import AccountSection, Beats, ChannelSection
 from heartbeat.checklist import DEFAULT
@@ -74,9 +74,9 @@ def _check_session(value: str) -> str:
 class ActiveHours(Section):
     """The hours of the day in which it beats; the same start and end is never."""
 
-    start: TimeOfDay = Field(default=0, description="From this time on.")
-    end: EndOfHours = Field(default=24 * 60, description="Until this time; before start means on the next day.")
-    timezone: Zone = Field(default="", description="Such as Europe/Berlin; without it that of this machine.")
+    start: TimeOfDay = setting(0, "From this time on.")
+    end: EndOfHours = setting(24 * 60, "Until this time; before start means on the next day.")
+    timezone: Zone = setting("", "Such as Europe/Berlin; without it that of this machine.")
 
 
 class Heartbeat(Section):
@@ -87,33 +87,29 @@ class Heartbeat(Section):
         BeforeValidator(_to_interval),
         AfterValidator(_check_interval),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}]}),
-    ] = Field(default=timedelta(minutes=30), description="Time between two beats; 0 is off.")
-    prompt: str = Field(default=DEFAULT, min_length=1, description="What a beat is asked.")
-    active_hours: ActiveHours = Field(default=ActiveHours(), description="When it beats.")
-    target: Annotated[str, AfterValidator(_check_target)] = Field(
-        default="last", description="Where alerts go: where its session last was, none, or <channel>:<chat>."
+    ] = setting(timedelta(minutes=30), "Time between two beats; 0 is off.")
+    prompt: str = setting(DEFAULT, "What a beat is asked.", min_length=1)
+    active_hours: ActiveHours = setting(ActiveHours(), "When it beats.")
+    target: Annotated[str, AfterValidator(_check_target)] = setting(
+        "last", "Where alerts go: where its session last was, none, or <channel>:<chat>."
     )
-    session: Annotated[str, AfterValidator(_check_session)] | None = Field(
-        default=None, description="Whose session beats; without it the direct one in which an owner wrote last."
+    session: Annotated[str, AfterValidator(_check_session)] | None = setting(
+        None, "Whose session beats; without it the direct one in which an owner wrote last."
     )
-    model: ModelName | None = Field(default=None, description="provider/model; without it that of the agent.")
-    thinking: Thinking | None = Field(default=None, description="As that of the agent; without it the same.")
-    isolated: bool = Field(default=True, description="Beat without the history of the session.")
-    light_context: bool = Field(default=True, description="Give a beat HEARTBEAT.md alone of the workspace's files.")
-    ack_max_chars: Whole = Field(
-        default=300, ge=0, description="With at most so many characters beside HEARTBEAT_OK an answer is quiet."
-    )
-    show_ok: bool = Field(default=False, description="Whether quiet answers are shown, as HEARTBEAT_OK.")
-    show_alerts: bool = Field(default=True, description="Whether all other answers are shown.")
+    model: ModelName | None = setting(None, "provider/model; without it that of the agent.")
+    thinking: Thinking | None = setting(None, "As that of the agent; without it the same.")
+    isolated: bool = setting(True, "Beat without the history of the session.")
+    light_context: bool = setting(True, "Give a beat HEARTBEAT.md alone of the workspace's files.")
+    ack_max_chars: Whole = setting(300, "With at most so many characters beside HEARTBEAT_OK an answer is quiet.", ge=0)
+    show_ok: bool = setting(False, "Whether quiet answers are shown, as HEARTBEAT_OK.")
+    show_alerts: bool = setting(True, "Whether all other answers are shown.")
     daily_budget: Annotated[
         Budget,
         BeforeValidator(_to_budget),
         PlainSerializer(_show_budget, return_type=int | str),
         WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]}),
-    ] = Field(
-        default=Budget(300_000, "tokens"), description="What beats may cost in a day: tokens, or money such as $2."
-    )
-    timeout_seconds: Seconds = Field(default=300, gt=0, description="Running time of one beat.")
+    ] = setting(Budget(300_000, "tokens"), "What beats may cost in a day: tokens, or money such as $2.")
+    timeout_seconds: Seconds = setting(300, "Running time of one beat.", gt=0)
 
     def shown_by(self, section: ChannelSection | None) -> Beats:
         """What of it is shown on an account, by its section: what that does not say is as here."""
@@ -127,14 +123,14 @@ class Heartbeat(Section):
 class Schedules(Section):
     """Reminders and jobs."""
 
-    max_concurrent: Whole = Field(default=2, ge=1, description="How many jobs may run at the same time.")
+    max_concurrent: Whole = setting(2, "How many jobs may run at the same time.", ge=1)
 
 
 class Approvals(Section):
     """What a person has to allow before it is done."""
 
-    timeout_seconds: Seconds = Field(default=1800, ge=1, description="How long a request waits for a decision.")
-    approvers: tuple[Person, ...] = Field(default=(), description="Who may decide; without any the owners may.")
-    forward_to: Annotated[str, AfterValidator(_check_chat)] | None = Field(
-        default=None, description="<channel>:<chat> where requests are shown, instead of the conversation that asks."
+    timeout_seconds: Seconds = setting(1800, "How long a request waits for a decision.", ge=1)
+    approvers: tuple[Person, ...] = setting((), "Who may decide; without any the owners may.")
+    forward_to: Annotated[str, AfterValidator(_check_chat)] | None = setting(
+        None, "<channel>:<chat> where requests are shown, instead of the conversation that asks."
     )

@@ -22,22 +22,16 @@ from bot.telemetry.redact import mask_text, mask_url
 from channels.section import Section
 
 # Keys of the plan that this version does not have: who copies them learns that the version is not right yet.
-_KEYS = {
-    "": "send_policy memory skills mcp hooks extensions transcription",
-    "queue": "mode cap drop",
+_KEYS: dict[KeyPath, str] = {
+    (): "send_policy memory skills mcp hooks extensions transcription",
+    ("queue",): "mode cap drop",
 }
 
 
 def later(path: KeyPath) -> str | None:
     """The sentence for an unknown key that a later version will understand."""
-    if any(path[-1] in names.split() and _fits(place, path[:-1]) for place, names in _KEYS.items()):
-        return "this part of Hark is not in this version yet; remove it"
-    return None
-
-
-def _fits(place: str, path: KeyPath) -> bool:
-    parts = place.split(".") if place else []
-    return len(parts) == len(path) and all(part in ("*", key) for part, key in zip(parts, path, strict=True))
+    is_planned = path[-1] in _KEYS.get(path[:-1], "").split()
+    return "this part of Hark is not in this version yet; remove it" if is_planned else None
 
 
 _SECRET_KEY = re.compile(r"token$|secret|passw|keys?$|authorization|cookie", re.IGNORECASE)

@@ -11,14 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    StringConstraints,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, StringConstraints, create_model, field_validator, model_validator
 
 from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.budget import Budget
@@ -42,7 +35,7 @@ from bot.config.values import (
 )
 from bot.config.web import Web
 from channels.registry import sections
-from channels.section import Section, Whole, conflict
+from channels.section import Section, Whole, conflict, setting
 from channels.session_key import DmScope
 from channels.settings import AccountSection, ChannelSection, PlatformSection
 
@@ -63,21 +56,13 @@ else:
         "Channels",
         __base__=ChannelSections,
         __doc__=ChannelSections.__doc__,
-        **{name: (found, Field(default=found(), description=found.__doc__)) for name, found in sections().items()},
+        **{name: (found, setting(found(), found.__doc__)) for name, found in sections().items()},
     )
 
 
 # Failures of models as the configuration names them.
 FailureKind = Literal[
-    "rate_limit",
-    "overloaded",
-    "auth",
-    "billing",
-    "timeout",
-    "network",
-    "context_overflow",
-    "content_filter",
-    "all",
+    "rate_limit", "overloaded", "auth", "billing", "timeout", "network", "context_overflow", "content_filter", "all"
 ]
 
 
@@ -95,55 +80,50 @@ class FallbackModel(Section):
     """A model that stands in for others."""
 
     model: ModelName = Field(description="provider/model.")
-    on: tuple[FailureKind, ...] = Field(default=("all",), min_length=1, description="The failures for which it does.")
+    on: tuple[FailureKind, ...] = setting(("all",), "The failures for which it does.", min_length=1)
 
 
 class Agent(Section):
     """Who answers, and within which limits."""
 
-    name: str = Field(default="Hark", min_length=1, max_length=80, description="What the bot calls itself.")
-    model: ModelName | None = Field(
-        default=None, description="provider/model; without it the first model available answers."
+    name: str = setting("Hark", "What the bot calls itself.", min_length=1, max_length=80)
+    model: ModelName | None = setting(None, "provider/model; without it the first model available answers.")
+    fallbacks: tuple[FallbackModel, ...] = setting((), "Models that answer while the others do not, in this order.")
+    thinking: Thinking = setting("auto", "How long the model may think; auto leaves it to the model.")
+    max_concurrent: Whole = setting(16, "How many runs may go on at the same time.", ge=1, le=10_000)
+    timeout_seconds: Seconds = setting(600, "Running time of one run, over restarts.", gt=0)
+    idle_timeout_seconds: Seconds = setting(
+        60, "Silence of the model before it is asked once more, then given up; 0 is off."
     )
-    fallbacks: tuple[FallbackModel, ...] = Field(
-        default=(), description="Models that answer while the others do not, in this order."
+    max_steps: Whole = setting(60, "Model calls in one run; then it sums up and stops.", ge=1)
+    receipts: Literal["auto", "on", "off"] = setting(
+        "auto", "A line of what was done under an answer; auto: in direct chats and terminals, on: in groups too."
     )
-    thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
-    max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
-    timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, over restarts.")
-    idle_timeout_seconds: Seconds = Field(
-        default=60, description="Silence of the model before it is asked once more, then given up; 0 is off."
-    )
-    max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
-    receipts: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="A line of what was done under an answer; auto: in direct chats and terminals, on: in groups too.",
-    )
-    drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
+    drain_seconds: Seconds = setting(30, "How long runs may finish when the service is stopped.")
 
 
 class Expiry(Section):
     """When a session begins anew by itself, with the next message of a person."""
 
-    daily_at: TimeOfDay | None = Field(default=None, description="Every day at this time of this machine's clock.")
-    idle: Span | None = Field(default=None, description="When nobody has written for so long.")
+    daily_at: TimeOfDay | None = setting(None, "Every day at this time of this machine's clock.")
+    idle: Span | None = setting(None, "When nobody has written for so long.")
 
 
 class Reset(Expiry):
     """The same for all sessions, or otherwise for some of them; what is written for those holds alone."""
 
-    by_type: dict[ChatSort, Expiry] = Field(default={}, description="By the sort of conversation.")
-    by_channel: dict[Platform, Expiry] = Field(default={}, description="By its channel; before its sort.")
+    by_type: dict[ChatSort, Expiry] = setting({}, "By the sort of conversation.")
+    by_channel: dict[Platform, Expiry] = setting({}, "By its channel; before its sort.")
 
 
 class Sessions(Section):
     """Which messages belong to the same session."""
 
-    dm_scope: DmScope = Field(default="per-channel-peer", description="What separates the sessions of direct messages.")
-    identity_links: dict[Annotated[str, StringConstraints(min_length=1)], tuple[Person, ...]] = Field(
-        default={}, description="One person under several ids, for the scopes that know people."
+    dm_scope: DmScope = setting("per-channel-peer", "What separates the sessions of direct messages.")
+    identity_links: dict[Annotated[str, StringConstraints(min_length=1)], tuple[Person, ...]] = setting(
+        {}, "One person under several ids, for the scopes that know people."
     )
-    reset: Reset = Field(default=Reset(), description="When a session begins anew by itself; never without it.")
+    reset: Reset = setting(Reset(), "When a session begins anew by itself; never without it.")
 
     @field_validator("identity_links")
     @classmethod
@@ -159,47 +139,38 @@ class Sessions(Section):
 class CatchUpSettings(Section):
     """What is read and answered of what was said while the bot was away."""
 
-    max_age: Span = Field(
-        default=timedelta(hours=24),
-        ge=timedelta(seconds=1),
-        description="Messages older than this are passed over, which is said.",
+    max_age: Span = setting(
+        timedelta(hours=24), "Messages older than this are passed over, which is said.", ge=timedelta(seconds=1)
     )
-    max_conversations: Whole = Field(
-        default=200,
-        ge=0,
-        description="How many conversations are read at once: direct ones first, then places that are let in.",
+    max_conversations: Whole = setting(
+        200, "How many conversations are read at once: direct ones first, then places that are let in.", ge=0
     )
 
 
 class Queue(Section):
     """What happens to messages that come one after the other."""
 
-    debounce_ms: Whole = Field(
-        default=1000,
+    debounce_ms: Whole = setting(
+        1000,
+        "Milliseconds for which a message waits for more of its sender; one answer for all. 0 is off.",
         ge=0,
         le=60_000,
-        description="Milliseconds for which a message waits for more of its sender; one answer for all. 0 is off.",
     )
 
 
 class DeliverySettings(Section):
     """How answers are delivered."""
 
-    max_age: Span = Field(
-        default=timedelta(hours=24), description="An answer that could not be delivered for so long is given up."
-    )
+    max_age: Span = setting(timedelta(hours=24), "An answer that could not be delivered for so long is given up.")
 
 
 class Gateway(Section):
     """The HTTP interface."""
 
-    host: str = Field(
-        default="127.0.0.1", min_length=1, description="Address to listen on; beyond loopback needs a token."
-    )
-    port: Whole = Field(default=8420, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    token: Token = Field(
-        default=None,
-        description="Bearer token that every request must carry; without it callers are persons, not owners.",
+    host: str = setting("127.0.0.1", "Address to listen on; beyond loopback needs a token.", min_length=1)
+    port: Whole = setting(8420, "Port to listen on; 0 takes any free one.", ge=0, le=65535)
+    token: Token = setting(
+        None, "Bearer token that every request must carry; without it callers are persons, not owners."
     )
 
     @model_validator(mode="after")
@@ -238,27 +209,25 @@ class Config(Section):
 
     _source: Source = PrivateAttr(default=Source())
 
-    agent: Agent = Field(default=Agent(), description="Who answers, and within which limits.")
-    owners: tuple[Person, ...] = Field(default=(), description="Who may configure and see everything.")
-    providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
-    channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
-    sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
-    catch_up: CatchUpSettings = Field(default=CatchUpSettings(), description="What was said while it was away.")
-    queue: Queue = Field(default=Queue(), description="Messages that come one after the other.")
-    delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
-    heartbeat: Heartbeat = Field(default=Heartbeat(), description="What it looks at by itself.")
-    schedules: Schedules = Field(default=Schedules(), description="Reminders and jobs.")
-    tools: Tools = Field(default=Tools(), description="What the model may use.")
-    approvals: Approvals = Field(default=Approvals(), description="What a person has to allow.")
-    compaction: CompactionSettings = Field(
-        default=CompactionSettings(), description="When conversations are summed up."
-    )
-    budget: Budget = Field(default=Budget(), description="What model calls may take.")
-    telemetry: Telemetry = Field(default=Telemetry(), description="What is written down beside the log.")
-    web: Web = Field(default=Web(), description="What the model may read of the web.")
-    gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
-    workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
-    state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
+    agent: Agent = setting(Agent(), "Who answers, and within which limits.")
+    owners: tuple[Person, ...] = setting((), "Who may configure and see everything.")
+    providers: dict[str, Provider] = setting({}, "Where models are asked, by a name of your choice.")
+    channels: Channels = setting(Channels(), "Where people talk to the bot.")
+    sessions: Sessions = setting(Sessions(), "Which messages belong together.")
+    catch_up: CatchUpSettings = setting(CatchUpSettings(), "What was said while it was away.")
+    queue: Queue = setting(Queue(), "Messages that come one after the other.")
+    delivery: DeliverySettings = setting(DeliverySettings(), "How answers are delivered.")
+    heartbeat: Heartbeat = setting(Heartbeat(), "What it looks at by itself.")
+    schedules: Schedules = setting(Schedules(), "Reminders and jobs.")
+    tools: Tools = setting(Tools(), "What the model may use.")
+    approvals: Approvals = setting(Approvals(), "What a person has to allow.")
+    compaction: CompactionSettings = setting(CompactionSettings(), "When conversations are summed up.")
+    budget: Budget = setting(Budget(), "What model calls may take.")
+    telemetry: Telemetry = setting(Telemetry(), "What is written down beside the log.")
+    web: Web = setting(Web(), "What the model may read of the web.")
+    gateway: Gateway = setting(Gateway(), "The HTTP interface.")
+    workspace: Path = setting(Path("workspace"), "The folder the agent works in, for it alone.")
+    state: Path = setting(Path("state"), "The folder of the database, for the service alone.")
 
     @property
     def source(self) -> Source:

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr
+from pydantic import BeforeValidator, JsonValue, SecretStr
 
 from agent.models.price import Price
 from bot.config.values import nearest
-from channels.section import Section, Url, Whole
+from channels.section import Section, Url, Whole, setting
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 
@@ -20,29 +20,28 @@ def _drop_empty(value: object) -> object:
 class ModelSettings(Section):
     """What a model can do, where the built-in assumption is wrong."""
 
-    context_window: Whole | None = Field(default=None, ge=1024, description="Tokens of input and output together.")
-    max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
-    vision: bool | None = Field(default=None, description="Whether it takes images.")
-    thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
-    price: Price | None = Field(default=None, description="What it costs, in US dollars per million tokens.")
-    params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
+    context_window: Whole | None = setting(None, "Tokens of input and output together.", ge=1024)
+    max_output: Whole | None = setting(None, "Most tokens of one answer.", ge=1)
+    vision: bool | None = setting(None, "Whether it takes images.")
+    thinking: bool | None = setting(None, "Whether it takes a thinking level.")
+    price: Price | None = setting(None, "What it costs, in US dollars per million tokens.")
+    params: dict[str, JsonValue] = setting({}, "Sent with each request, such as temperature.")
 
 
 class Provider(Section):
     """Where models are asked."""
 
-    api: Literal["anthropic", "openai-chat", "openai-responses", "cli"] | None = Field(
-        default=None, description="The protocol; known for anthropic, openai and ollama. cli: a program, for owners."
+    api: Literal["anthropic", "openai-chat", "openai-responses", "cli"] | None = setting(
+        None, "The protocol; known for anthropic, openai and ollama. cli: a program, for owners."
     )
-    command: tuple[str, ...] | None = Field(
-        default=None,
-        description="With api: cli the program, such as [claude]; it runs in the sandbox, without its tools.",
+    command: tuple[str, ...] | None = setting(
+        None, "With api: cli the program, such as [claude]; it runs in the sandbox, without its tools."
     )
-    base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
-    api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
-        default=(), description="Keys; anthropic and openai take theirs from the environment when none is written."
+    base_url: Url | None = setting(None, "Root of the API, as the provider's own library takes it.")
+    api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = setting(
+        (), "Keys; anthropic and openai take theirs from the environment when none is written."
     )
-    models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
+    models: dict[str, ModelSettings] = setting({}, "What single models can do, by their id.")
 
 
 def provider_problem(name: str, provider: Provider) -> tuple[str, str] | None:

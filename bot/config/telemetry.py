@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from pydantic import Field, SecretStr, model_validator
 
-from channels.section import Section, Url, Whole, conflict
+from channels.section import Section, Url, Whole, conflict, setting
 
 
 class Otlp(Section):
@@ -25,12 +25,8 @@ class Otlp(Section):
 class Telemetry(Section):
     """What is written down beside the log."""
 
-    payloads: bool = Field(
-        default=False, description="Whether each request to a model and its answer are kept in payloads.jsonl."
-    )
-    payload_megabytes: Whole = Field(
-        default=50, ge=1, le=10_000, description="The most that is kept of them; the oldest go first."
-    )
-    otlp: Otlp | None = Field(
-        default=None, description="Where spans of turns, model calls and tools go; needs the extra otel. null: nowhere."
+    payloads: bool = setting(False, "Whether each request to a model and its answer are kept in payloads.jsonl.")
+    payload_megabytes: Whole = setting(50, "The most that is kept of them; the oldest go first.", ge=1, le=10_000)
+    otlp: Otlp | None = setting(
+        None, "Where spans of turns, model calls and tools go; needs the extra otel. null: nowhere."
     )

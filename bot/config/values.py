@@ -11,15 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    SecretStr,
-    ValidationError,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, ValidationError, WithJsonSchema
 
 from channels.registry import FOLDERS, sections
 from channels.section import conflict, refused

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
-from channels.section import Secret, Section, Url, conflict, looks_like, refused
+from channels.section import Secret, Section, Url, conflict, looks_like, refused, setting
 
 
 def _check_port(value: str) -> str:
@@ -24,24 +24,23 @@ HostPort = Annotated[
 class Fetch(Section):
     """What `web_fetch` reads."""
 
-    allow_private: tuple[HostPort, ...] = Field(
-        default=(), description="Hosts of a private network, or of this machine, each with its port, that are read."
+    allow_private: tuple[HostPort, ...] = setting(
+        (), "Hosts of a private network, or of this machine, each with its port, that are read."
     )
-    fake_ip: bool = Field(
-        default=False,
-        description="Whether names may resolve into 198.18.0.0/15, as behind a proxy that answers with fake addresses.",
+    fake_ip: bool = setting(
+        False, "Whether names may resolve into 198.18.0.0/15, as behind a proxy that answers with fake addresses."
     )
 
 
 class Search(Section):
     """Who answers `web_search`."""
 
-    provider: Literal["brave", "searxng", "duckduckgo"] = Field(
-        default="duckduckgo", description="Who searches; duckduckgo needs no key, and may refuse servers."
+    provider: Literal["brave", "searxng", "duckduckgo"] = setting(
+        "duckduckgo", "Who searches; duckduckgo needs no key, and may refuse servers."
     )
-    api_key: Secret = Field(default=None, description="The key of brave.")
-    base_url: Url | None = Field(
-        default=None, description="The address of searxng, also a private one; of the others where a proxy is between."
+    api_key: Secret = setting(None, "The key of brave.")
+    base_url: Url | None = setting(
+        None, "The address of searxng, also a private one; of the others where a proxy is between."
     )
 
     @model_validator(mode="after")
@@ -56,5 +55,5 @@ class Search(Section):
 class Web(Section):
     """What the model may read of the web."""
 
-    fetch: Fetch = Field(default=Fetch(), description="Pages that it reads.")
-    search: Search = Field(default=Search(), description="Who searches.")
+    fetch: Fetch = setting(Fetch(), "Pages that it reads.")
+    search: Search = setting(Search(), "Who searches.")

@@ -36,31 +36,23 @@ class Wishes:
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
 
 
+@dataclass(eq=False)
 class AgentApi:
     """Submits messages and follows their turns; there is one per service."""
 
-    def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        lanes: Lanes,
-        bus: EventBus,
-        clock: Clock,
-        settled: Callable[[], None],
-        knows: Callable[[str], bool],
-    ) -> None:
-        """settled: called when a turn was aborted that waited for a person. knows: whether a model can be asked."""
-        self._settled = settled
-        self.knows = knows
-        self._store = store
-        self._pipeline = pipeline
-        self._lanes = lanes
-        self._bus = bus
-        self._clock = clock
+    store: Store
+    pipeline: Pipeline
+    lanes: Lanes
+    bus: EventBus
+    clock: Clock
+    # Called when a turn was aborted that waited for a person.
+    settled: Callable[[], None]
+    # Whether a model can be asked.
+    knows: Callable[[str], bool]
 
     def clean(self, text: str) -> str:
         """Return a text without secrets."""
-        return self._pipeline.clean(text)
+        return self.pipeline.clean(text)
 
     async def submit(
         self,
@@ -77,13 +69,13 @@ class AgentApi:
         place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`. wishes: for this turn
         alone. Raises StoreUnavailable when nothing was stored.
         """
-        turn_id = self._clock.new_id()
+        turn_id = self.clock.new_id()
         body = [text, session_key, *astuple(wishes)]
         while not body[-1]:
             body.pop()
         digest = hashlib.sha256(json.dumps(body, ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()
         message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}", wishes)
-        answer = await self._pipeline.accept_one(
+        answer = await self.pipeline.accept_one(
             AcceptedMessage(message=message, session_key=session_key, turn_id=turn_id, digest=digest)
         )
         if isinstance(answer, Fresh):
@@ -92,11 +84,11 @@ class AgentApi:
             )
         if answer.digest != digest or answer.turn_id is None:
             return None
-        return await self._store.reads.turn(answer.turn_id)
+        return await self.store.reads.turn(answer.turn_id)
 
     async def turn(self, turn_id: str) -> TurnView | None:
         """A turn by its id, with what it said so far."""
-        return await self._store.reads.turn(turn_id)
+        return await self.store.reads.turn(turn_id)
 
     async def wait(
         self, turn_id: str, seconds: float, look: Callable[[TurnView | None], object] = lambda view: None
@@ -105,47 +97,47 @@ class AgentApi:
 
         look: is called with the turn as it is at first; what it raises ends the wait.
         """
-        subscription = self._bus.subscribe(run_id=turn_id, ends=True)
+        subscription = self.bus.subscribe(run_id=turn_id, ends=True)
         try:
-            view = await self._store.reads.turn(turn_id)
+            view = await self.store.reads.turn(turn_id)
             look(view)
             async with asyncio.timeout(seconds):
                 while view is not None and view.state in OPEN and await subscription.batch():
-                    view = await self._store.reads.turn(turn_id)
+                    view = await self.store.reads.turn(turn_id)
         except TimeoutError:
-            view = await self._store.reads.turn(turn_id)
+            view = await self.store.reads.turn(turn_id)
         finally:
-            self._bus.unsubscribe(subscription)
+            self.bus.unsubscribe(subscription)
         return view
 
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
-        view = await self._store.reads.turn(turn_id)
-        if view is None or not await self._store.stops.abort(turn_id):
+        view = await self.store.reads.turn(turn_id)
+        if view is None or not await self.store.stops.abort(turn_id):
             return False
-        handle = self._lanes.handle(view.session_key)
+        handle = self.lanes.handle(view.session_key)
         if handle is not None and handle.turn_id == turn_id:
             handle.stop()
         if view.state is TurnState.PARKED:  # what waited behind it
-            self._lanes.wake(view.session_key)
-            self._settled()
+            self.lanes.wake(view.session_key)
+            self.settled()
         return True
 
     async def waits_for(self, turn_id: str) -> Approval | None:
         """The approval that a parked turn waits for."""
-        return next((one for one in await self._store.approvals.open() if one.turn_id == turn_id), None)
+        return next((one for one in await self.store.approvals.open() if one.turn_id == turn_id), None)
 
     async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:
         """Give a running turn a text to read before its next model call.
 
         False when the turn has ended, and for a PERSON also when it is somebody else's turn.
         """
-        view = await self._store.reads.turn(turn_id)
+        view = await self.store.reads.turn(turn_id)
         if view is None:
             return False
         place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
-        message = self._message(self.clean(text), place, sender, f"h:steer:{self._clock.new_id()}")
-        return await self._store.inbox.steer(turn_id, message, only_own=sender == PERSON)
+        message = self._message(self.clean(text), place, sender, f"h:steer:{self.clock.new_id()}")
+        return await self.store.inbox.steer(turn_id, message, only_own=sender == PERSON)
 
     def _message(
         self, text: str, place: Place, sender: str, event_key: str, wishes: Wishes = Wishes()
@@ -155,7 +147,7 @@ class AgentApi:
             event_key=event_key,
             kind=InboundKind.API,
             text=text,
-            sent_at=self._clock.now(),
+            sent_at=self.clock.now(),
             extra_context=wishes.extra_context,
             model=wishes.model,
             thinking=wishes.thinking,

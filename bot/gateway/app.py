@@ -30,10 +30,7 @@ class StateRoutes:
     """Handlers of what shows how the service stands: `health` for everybody, `status` for owners."""
 
     def __init__(
-        self,
-        health: Callable[[], ReadinessView],
-        status: Callable[[], Awaitable[StatusView]],
-        usage: UsageReport,
+        self, health: Callable[[], ReadinessView], status: Callable[[], Awaitable[StatusView]], usage: UsageReport
     ) -> None:
         self._health = health
         self._status = status

@@ -12,16 +12,22 @@ from bot.gateway.access import Caller, caller, only_owners
 from bot.gateway.agent_routes import Body, parse_body, read_body
 from bot.gateway.answers import HttpProblem, answer
 from bot.people.access import OWNER
+from bot.persistence.approvals import VERDICTS, Choice
 
 _REFUSAL = "Decisions are for owners."
 _STATUS = {"no_such_request": 404, "no_such_rule": 404, "ambiguous": 409, "ended": 409, "invalid": 422}
 
 
 class DecisionBody(Body):
-    """Body of POST /v1/approvals/{id}. reason: for the model; of an answer its text, or the number of an option."""
+    """Body of POST /v1/approvals/{id}."""
 
     decision: Literal["once", "always", "deny", "answer"]
+    # For the model; of an answer its text, or the number of an option.
     reason: str = ""
+    # With "once" the numbers of the calls that alone may run; empty: all of them.
+    only: tuple[int, ...] = ()
+    # With "always" the seconds for which it is allowed, in that session; 0: without an end, everywhere.
+    seconds: float = 0
 
 
 class ForgetBody(Body):
@@ -46,22 +52,23 @@ class ApprovalRoutes:
         """POST /v1/approvals/{id}: an id, or the digits of one that are shown."""
         only_owners(request, _REFUSAL)
         body = parse_body(DecisionBody, await read_body(request))
-        reason = self._clean(body.reason)
+        verdict, reason = VERDICTS[body.decision], self._clean(body.reason)
+        choice = Choice(verdict=verdict, reason=reason, picked=body.only, seconds=body.seconds)
         try:
-            return answer(await self._requests.settle(request.path_params["id"], body.decision, reason, named(request)))
+            return answer(await self._requests.settle(request.path_params["id"], choice, named(request)))
         except NotDecided as error:
             raise HttpProblem(_STATUS[error.code], error.code, str(error).replace("**", "")) from None
 
     async def rules(self, request: Request) -> Response:
-        """GET /v1/approvals/rules: what is allowed for always."""
+        """GET /v1/approvals/rules: what is allowed for more than one call."""
         only_owners(request, _REFUSAL)
-        return answer(await self._requests.rules())
+        return answer(await self._requests.grants.rules())
 
     async def forget(self, request: Request) -> Response:
         """POST /v1/approvals/rules: allow something no more."""
         only_owners(request, _REFUSAL)
         body = parse_body(ForgetBody, await read_body(request))
-        if not await self._requests.forget(body.forget):
+        if not await self._requests.grants.forget(body.forget):
             raise HttpProblem(404, "no_such_rule", "There is no such rule.")
         return answer({})
 

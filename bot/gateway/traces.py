@@ -108,13 +108,8 @@ class Traces:
         match event:
             case events.MessageStart():
                 _end(run.chat, at, "cut")
-                provider, _, model = run.model.partition("/")
-                about: _About = {
-                    "gen_ai.provider.name": provider,
-                    "gen_ai.request.model": model,
-                    "gen_ai.request.stream": True,
-                }
-                run.chat = self._span(f"chat {model}", "chat", run, at, about, SpanKind.CLIENT)
+                about: _About = {**_asked(run.model), "gen_ai.request.stream": True}
+                run.chat = self._span(f"chat {about['gen_ai.request.model']}", "chat", run, at, about, SpanKind.CLIENT)
             case events.MessageEnd():
                 if run.chat is not None:
                     _answered(run, run.chat, event)
@@ -134,12 +129,10 @@ class Traces:
         self._drop(event.run.run_id, at)
         while len(self._runs) >= _RUNS:
             self._drop(next(iter(self._runs)), at)
-        provider, _, model = event.model.partition("/")
         about: _About = {
             "gen_ai.agent.name": "hark",
             "gen_ai.conversation.id": event.run.session_key,
-            "gen_ai.provider.name": provider,
-            "gen_ai.request.model": model,
+            **_asked(event.model),
             "hark.turn": event.run.turn_id,
             "hark.attempt": event.run.attempt,
         }
@@ -167,13 +160,7 @@ class Traces:
                 _end(span, at, "lost")
 
     def _span(
-        self,
-        name: str,
-        operation: str,
-        below: _Run | None,
-        at: int,
-        about: _About,
-        kind: SpanKind = SpanKind.INTERNAL,
+        self, name: str, operation: str, below: _Run | None, at: int, about: _About, kind: SpanKind = SpanKind.INTERNAL
     ) -> Span:
         context = None if below is None else set_span_in_context(below.span)
         attributes = {"gen_ai.operation.name": operation, **about}
@@ -200,15 +187,21 @@ class _Told(SpanExporter):
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
+def _asked(name: str) -> dict[str, str]:
+    """Return what a span says of the model that is asked, "provider/model"."""
+    provider, _, model = name.partition("/")
+    return {"gen_ai.provider.name": provider, "gen_ai.request.model": model}
+
+
 def _answered(run: _Run, chat: Span, event: events.MessageEnd) -> None:
     """Write into the span of a model call what came of it; another model than the one before may have answered."""
     run.model = event.model or run.model
-    provider, _, model = run.model.partition("/")
+    asked = _asked(run.model)
+    model = asked["gen_ai.request.model"]
     chat.update_name(f"chat {model}")
     chat.set_attributes(
         {
-            "gen_ai.provider.name": provider,
-            "gen_ai.request.model": model,
+            **asked,
             "gen_ai.response.model": model,
             "gen_ai.response.finish_reasons": (event.stop_reason,),
             "gen_ai.usage.input_tokens": event.usage.input,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta, tzinfo
 
 from agent.errors import ToolError
+from agent.message import Provenance
 from bot.config.model import Expiry, Reset
 from bot.people.access import LOCAL, refusal
 from bot.people.accounts import Account, Accounts
@@ -93,7 +94,10 @@ class Conversations:
             found = await channel.find(wanted)
             if not isinstance(found, Origin):
                 names = ", ".join(dict.fromkeys((*near, *found))) or "none"
-                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
+                unknown = ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
+                if near or found:
+                    unknown.origins = (Provenance("person", f"people on {channel.name}"),)
+                raise unknown
             chat = found.place.chat
             found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
         if not self.may_speak(found):

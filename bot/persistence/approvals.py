@@ -11,6 +11,8 @@ from channels.outgoing import Planned
 
 # The number of digits of an id that people are shown. No shorter or longer part of an id names a request.
 SHOWN = 8
+# The words that programs send for a decision.
+VERDICTS: dict[str, Verdict] = {"once": "once", "always": "always", "deny": "denied", "answer": "answered"}
 # As an approver of a question: anybody who writes in a conversation in which it was asked.
 ANYONE = "*"
 # The reason of a request that expired because its turn was stopped.
@@ -55,13 +57,32 @@ class Approval:
     state: Verdict | Literal["open"]
     # "channel:id" and a name; empty while it is open, and if nobody decided.
     decided_by: str = ""
+    # When that was; 0 while it is open.
+    decided_at: int = 0
     # The reason of the decision; of a question its answer.
     reason: str = ""
+    # Of several calls the numbers, from 1, of those that alone were allowed; empty: all were decided alike.
+    picked: tuple[int, ...] = ()
+    # When what was allowed with it ends; None: it does not.
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What somebody decides about a request."""
+
+    verdict: Verdict
+    # For the model; of a question its answer. Empty for a request that expires, which keeps the words made for that.
+    reason: str = ""
+    # Of several calls the numbers, from 1, of those that alone are allowed; empty: it is about all of them.
+    picked: tuple[int, ...] = ()
+    # With the verdict "always" the seconds for which the same is allowed, in this session; 0: without an end.
+    seconds: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Something that a person has allowed for always."""
+    """Something that a person has allowed for more than one call."""
 
     # As calls name it (`Ask.grants`), and in words for people.
     what: str
@@ -69,6 +90,10 @@ class Granted:
     # Who allowed it, and when, in milliseconds.
     by: str
     at: int
+    # The session in which it holds; empty: in all.
+    session_key: str = ""
+    # When it ends, in milliseconds; None: it does not.
+    until: int | None = None
 
 
 # Makes the edit that shows a decided request, for a place and for whether the edited message shows all of the request

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent.message import Provenance
 from bot.persistence.causes import Cause
 from channels.message import Place
 from channels.outgoing import DeliveryState, Planned
@@ -23,6 +24,14 @@ class PlanIn:
     conv_id: int
     # The conversation is idle and its rate limit was passed: the first block is stored as `sending`.
     sending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOf:
+    """The session whose next turn is told of a message that is not of its own (empty: none), and of what it is made."""
+
+    session_key: str
+    origins: tuple[Provenance, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.message import Provenance
+
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
@@ -42,3 +44,5 @@ class Leftover:
     background: str = ""
     # What the next turn of the session is told of the process; empty if nothing.
     told: str = ""
+    # Where those words came from.
+    origins: tuple[Provenance, ...] = ()

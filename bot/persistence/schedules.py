@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.message import Usage
+from agent.message import Provenance, Usage
 from channels.message import Origin, Place
 from heartbeat.gate import Cause
 from heartbeat.schedule import Schedule
@@ -44,6 +44,8 @@ class Job:
     # How many of the newest runs failed in a row. Due times before retry_at are skipped because of them.
     failures: int = 0
     retry_at: int = 0
+    # Where name and prompt came from, if not from an owner alone.
+    origins: tuple[Provenance, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

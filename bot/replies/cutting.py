@@ -187,13 +187,7 @@ class Replies:
             self.sent(Said(source=source, text="", step=self.step, file=file.path))
         return self._in_answer(
             Planned(
-                source=source,
-                body="",
-                nonce=self._nonce(),
-                step=self.step,
-                action=Action.FILE,
-                file=file,
-                unless=same,
+                source=source, body="", nonce=self._nonce(), step=self.step, action=Action.FILE, file=file, unless=same
             )
         )
 
@@ -277,13 +271,6 @@ def _planned(
     said: the words they come from, carried by the first. step: None for texts that are no part of an answer.
     """
     return tuple(
-        Planned(
-            source=source,
-            piece=n,
-            body=body,
-            nonce=nonce(),
-            said="" if n else said,
-            step=step,
-        )
+        Planned(source=source, piece=n, body=body, nonce=nonce(), said="" if n else said, step=step)
         for n, body in enumerate(bodies)
     )

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from agent.message import ToolCall
@@ -66,6 +66,7 @@ class Typing:
                 continue
 
 
+@dataclass(eq=False)
 class Showing:
     """Sends whole words when the model pauses, or keeps a preview up to date, for the answers of one run.
 
@@ -76,24 +77,18 @@ class Showing:
     preview has been sent and returns its message id on the platform; empty when it was not sent.
     """
 
-    def __init__(
-        self,
-        replies: Replies,
-        channel: Channel | None,
-        place: Place,
-        clock: Clock,
-        plan: Callable[[Sequence[Planned]], Awaitable[None]],
-        sent_as: Callable[[Planned], Awaitable[str]],
-    ) -> None:
-        self._replies = replies
-        self._channel = channel
-        self._place = place
-        self._clock = clock
-        self._plan = plan
-        self._sent_as = sent_as
-        self._idle = replies.streaming.idle_ms / 1000
-        drafts = replies.streaming.preview == "draft" and channel is not None and channel.capabilities.drafts
-        self._drafts = drafts and place.kind is ChatKind.DIRECT
+    replies: Replies
+    channel: Channel | None
+    place: Place
+    clock: Clock
+    plan: Callable[[Sequence[Planned]], Awaitable[None]]
+    sent_as: Callable[[Planned], Awaitable[str]]
+
+    def __post_init__(self) -> None:
+        cutting = self.replies.streaming
+        self._idle = cutting.idle_ms / 1000
+        drafts = cutting.preview == "draft" and self.channel is not None and self.channel.capabilities.drafts
+        self._drafts = drafts and self.place.kind is ChatKind.DIRECT
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._calling = asyncio.Lock()
@@ -106,10 +101,10 @@ class Showing:
     def changed(self) -> None:
         """Note that the model has written more. Raises what `finish` raises."""
         self._changed.set()
-        if self._task is not None and self._task.done() and not self._replies.previews:
+        if self._task is not None and self._task.done() and not self.replies.previews:
             self._task.result()
-        if self._task is None and self._channel is not None:
-            show = self._previews(self._channel) if self._replies.previews else self._pauses()
+        if self._task is None and self.channel is not None:
+            show = self._previews(self.channel) if self.replies.previews else self._pauses()
             self._task = asyncio.create_task(show, name="showing")
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -123,7 +118,7 @@ class Showing:
         """Stop, and wait until what was sent is persisted. Raises what the store raised if it could not be."""
         task = self._task
         self.stop()
-        if task is not None and not self._replies.previews:
+        if task is not None and not self.replies.previews:
             async with self._calling:
                 pass
             if task.done() and not task.cancelled():
@@ -134,10 +129,10 @@ class Showing:
             await self._changed.wait()
             while self._changed.is_set():
                 self._changed.clear()
-                await self._clock.sleep(self._idle)
+                await self.clock.sleep(self._idle)
             async with self._calling:
-                if blocks := self._replies.pause():
-                    await self._plan(blocks)
+                if blocks := self.replies.pause():
+                    await self.plan(blocks)
 
     async def _previews(self, channel: Channel) -> None:
         edits, pause = 0, _FIRST
@@ -146,21 +141,21 @@ class Showing:
         while edits < MOST_EDITS and self._current:
             await self._changed.wait()
             self._changed.clear()
-            frame = self._replies.frame()
+            frame = self.replies.frame()
             if frame is None or (frame.source, frame.body) == (source, body):
                 continue
             wait = pause
             if frame.source != source and not self._drafts:
-                await self._plan([frame])
-                source, target = frame.source, await self._sent_as(frame)
+                await self.plan([frame])
+                source, target = frame.source, await self.sent_as(frame)
                 edits += 1
             elif target or self._drafts:
                 async with self._calling:  # not cancelled, because it could still arrive
-                    wait = max(pause, await channel.frame(self._place, target, frame.body))
+                    wait = max(pause, await channel.frame(self.place, target, frame.body))
                 edits, pause = edits + 1, pause * _FURTHER
             body = frame.body
             if self._current:
-                await self._clock.sleep(wait)
+                await self.clock.sleep(wait)
 
 
 class SideMessages:

@@ -35,6 +35,7 @@ from bot.clock import Clock
 from bot.completion import run_to_completion
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
+from bot.persistence.deliveries import ToldOf
 from bot.persistence.errors import StaleRun
 from bot.persistence.turns import BY_THEMSELVES, Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
@@ -266,10 +267,10 @@ class RunJournal:
         await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
 
     @_followed_through
-    async def send(self, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0) -> bool:
+    async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:
         """Plan the blocks that the `message` tool sends to a place; returns whether they were planned.
 
-        session_key, most: see `Turns.plan_elsewhere`; they count for other places than that of the turn.
+        told, most: see `Turns.plan_elsewhere`; they count for other places than that of the turn.
         """
         if place == self.turn.place:
             for first in blocks[:1]:
@@ -277,7 +278,7 @@ class RunJournal:
                 self._replies.sent(Said(source=first.source, text=first.said, file=file))
             await self._plan(blocks)
             return True
-        deliveries = await self._turns.plan_elsewhere(self.turn.run, place, blocks, session_key, most)
+        deliveries = await self._turns.plan_elsewhere(self.turn.run, place, blocks, told, most)
         self._outbox.send(deliveries)
         return bool(deliveries)
 

@@ -96,8 +96,10 @@ class Keeping:
                 when = self._given.clock.stamp(job.next_at) if job.next_at else "not planned"
                 rhythm = "" if isinstance(job.schedule, At) else f" ({describe(job.schedule)})"
                 yield f"scheduled as {job.job_id}: {job.name}{rhythm}, {'paused' if job.paused else f'next {when}'}"
-        for granted in await store.approvals.granted():
-            yield f"allowed by {granted.by}, for always: {granted.words}"
+        for granted in await store.grants.standing():
+            if granted.session_key in ("", session_key):
+                until = f"until {self._given.clock.stamp(granted.until)}" if granted.until else "for always"
+                yield f"allowed by {granted.by}, {until}: {granted.words}"
         written = await store.compactions.files(self._turn.transcript_id)
         for line in await asyncio.to_thread(list, _hashes(self._files, written)):
             yield line

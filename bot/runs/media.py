@@ -15,10 +15,11 @@ from pathlib import PurePath
 import structlog
 
 from agent.context import Context
+from agent.fences import harmless
 from agent.images import FILES, MAX_IMAGE_BYTES, image_type
 from agent.message import Image, Mark, Message, Part, Text
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
-from bot.compose import fenced, harmless, named, shortened
+from bot.compose import fenced, named, shortened
 from bot.persistence.turns import Turn
 from bot.runs.rooms import Rooms
 from channels.base import Channel, NotDownloaded

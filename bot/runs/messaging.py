@@ -23,6 +23,7 @@ from bot.people.access import FOR_GUESTS, LOCAL
 from bot.people.accounts import Account, is_of
 from bot.people.conversations import NAME_CHANNEL, Conversations
 from bot.people.people import chat_of
+from bot.persistence.deliveries import ToldOf
 from bot.persistence.turns import Turn
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
@@ -47,9 +48,9 @@ _DESCRIPTION = (
 )
 
 
-# Plans the blocks of a call. Takes the place, the blocks, the session whose next turn is told of them (empty: none),
-# and the most messages that the turn may send to others (0: any number). Returns False when that number is exceeded.
-Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
+# Plans the blocks of a call. Takes the place, the blocks, who is told of them, and the most messages that the turn may
+# send to others (0: any number). Returns False when that number is exceeded.
+Send = Callable[[Place, Sequence[Planned], ToldOf, int], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class MessageTool(Tool[Parameters]):
         session_key = (
             self._given.conversations.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
         )
-        told = "" if session_key == self._turn.session_key else session_key
+        told = ToldOf("" if session_key == self._turn.session_key else session_key, context.bears())
         if not await self._send(place, blocks, told, FOR_GUESTS if guests else 0):
             raise ToolError(f"One turn sends at most {FOR_GUESTS} messages to others for people who are no owners.")
         return await self._outcome(source, action)

@@ -6,7 +6,7 @@ the session alone, so that they stay the same for a whole transcript (promise 7 
 called also depends on who wrote the turn, and from where; of several senders, each must be allowed to.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +127,21 @@ class Permissions:
                 self._kept.clear()
             self._kept[case] = self._decided(turn, room, found)
         return self._kept[case]
+
+    def trusts(self, turn: Turn) -> Callable[[str, str], bool]:
+        """Return the function of `OriginRules.trusts` for a turn in which not only owners ask.
+
+        It trusts the people to whom `tools.by_sender` gives as much by name as to those who ask.
+        """
+
+        def named(channel: str, sender: str) -> ToolLists | None:
+            return self.tools.by_sender.get(f"{channel}:{sender}")
+
+        guests = [one.origin for one in turn.messages if not self.people.is_owner(one)]
+        given = [named(one.place.channel, one.sender) for one in guests]
+        return lambda channel, sender: (
+            self.people.owns(f"{channel}:{sender}") or all(one == named(channel, sender) for one in given)
+        )
 
     def _decided(self, turn: Turn, room: Room, found: Sequence[Tool[Any]]) -> Offer:
         key = parse(turn.session_key)

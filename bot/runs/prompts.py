@@ -9,9 +9,8 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
-from agent.message import ToolSpec
+from agent.message import ToolSpec, merged
 from agent.prompt.build import Prompt
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
@@ -20,7 +19,7 @@ from bot.people.accounts import Accounts
 from bot.people.conversations import group_of
 from bot.people.people import People
 from bot.persistence.turns import Turn, TurnKind
-from bot.runs.rooms import Furniture
+from bot.runs.rooms import Furniture, Rooms
 from bot.store.store import Store
 from channels.message import ChatKind
 from channels.session_key import begins_anew, parse
@@ -39,8 +38,8 @@ class Prompts:
     store: Store
     # The name of the bot.
     name: str
-    # The folder of the workspace.
-    root: Path
+    # The folders of the workspace.
+    rooms: Rooms
     accounts: Accounts
     people: People
     # Whether the prompt of beats leaves the files of the workspace out.
@@ -70,9 +69,11 @@ class Prompts:
         room = inside.room
         light = turn.kind is TurnKind.BEAT and self.light_beats
         own_files = None if room.owned else inside.workspace
-        files = () if light else await asyncio.to_thread(load_files, self.root, own_files)
+        files = () if light else await asyncio.to_thread(load_files, self.rooms.root, own_files)
         meets = room.owned and turn.kind in (TurnKind.REPLY, TurnKind.API) and not await self.store.reads.has_met()
-        script = await asyncio.to_thread(load_script, self.root) if meets else None
+        script = await asyncio.to_thread(load_script, self.rooms.root) if meets else None
+        shown = [file.state for file in (*files, *((script,) if script else ())) if file.state]
+        origins = await self.rooms.lineage.of(shown) if shown else ()
         account = self.accounts.like(turn.place)
         channel = turn.place.channel
         prompt = build_prompt(
@@ -86,7 +87,9 @@ class Prompts:
             script=script,
         )
         clean = inside.overflow.clean
-        return replace(prompt, sections=tuple(replace(one, text=clean(one.text)) for one in prompt.sections))
+        sections = tuple(replace(one, text=clean(one.text)) for one in prompt.sections)
+        # a file that only the operator has written is not known, and trusted
+        return replace(prompt, sections=sections, origins=merged(one for known in origins for one in known or ()))
 
     def _added(self, turn: Turn) -> str:
         """Return what the configuration adds to the prompt for the group in which a turn answers; may be empty."""

@@ -30,6 +30,7 @@ from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
 from bot.people.accounts import Accounts
 from bot.people.people import People
+from bot.runs.lineage import KnownFiles
 from channels.session_key import DmScope, ParsedKey, escaped, parse
 from channels.settings import AccountSection
 
@@ -81,6 +82,8 @@ class Rooms:
     has_token: bool
     # Makes the furniture of a room; must be set before a room is entered.
     furnish: Callable[[Room, Workspace], Furniture] = field(init=False)
+    # Knows what the files of the workspace were made from; must be set before a room is entered.
+    lineage: KnownFiles = field(init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
     _of: dict[str, Room] = field(default_factory=dict, init=False)  # rooms by session, valid for `_revision` of people
     _revision: int = field(default=0, init=False)

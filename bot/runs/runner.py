@@ -181,7 +181,7 @@ class TurnRunner:
             context = await self.contexts.take(turn)
             journal.resume(context)
             if any(one.state == "always" for one in turn.decisions.values()):
-                await self._dependencies.requests.load()  # the decision may not have been loaded yet
+                await self._dependencies.requests.grants.load()  # the decision may not have been loaded yet
             async with self._specs.of(turn, journal.send) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:

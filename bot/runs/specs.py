@@ -129,6 +129,7 @@ class Specs:
                 ref=turn.run,
                 route=Route(self.fleet, answerer.model, turn.session_key, answerer.thinking, turn.settings.levels),
                 system=prompt.text,
+                origins=prompt.origins,
                 limits=answerer.limits,
                 tools=ToolSet(
                     by_name={name: tools[name] for name in offer.names},
@@ -136,7 +137,7 @@ class Specs:
                     refused=offer.refused,
                     as_guest=offer.as_guest,
                 ),
-                rules=self.rules,
+                rules=self._rules(turn, by_owners=offer.by_owners),
                 progress=Progress(step=turn.step, usage=turn.usage, ran=turn.ran / 1000, decisions=turn.decisions),
                 images=inside.images,
                 overflow=inside.overflow,
@@ -154,6 +155,13 @@ class Specs:
                 background=background,
                 may_be_empty=turn.kind is TurnKind.BEAT,
             )
+
+    def _rules(self, turn: Turn, *, by_owners: bool) -> CallRules:
+        """Return the rules for the calls of a turn. by_owners: owners alone wrote it."""
+        if by_owners:
+            return self.rules
+        trusts = self.toolbox.permissions.trusts(turn)
+        return replace(self.rules, origins=replace(self.rules.origins, trusts=trusts))
 
     def _summing(self, turn: Turn, answerer: Answerer) -> Route:
         """Return the way to the model that sums up the conversation of a turn."""

@@ -72,5 +72,5 @@ class StopCommands:
 
         renew = self.clock.new_id() if effect.renew else ""
         kept = await self.store.stops.stop(call.seq, call.session_key, reply, chosen, renew, below)
-        await self.requests.decided("expired")  # requests of the stopped turns are closed
+        self.requests.hurry()  # requests of the stopped turns are closed
         return kept

@@ -7,6 +7,7 @@ from agent.events import RunRef
 from agent.message import Usage
 from agent.tools.registry import matches
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.persistence.deliveries import ToldOf
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Rooms
 from bot.runs.specs import Toolbox
@@ -50,6 +51,6 @@ def turn_of(call: Call) -> Turn:
     )
 
 
-async def unsent(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
+async def unsent(place: Place, blocks: Sequence[Planned], told: ToldOf, most: int) -> bool:
     """Plan nothing, because the command runs no tool."""
     return False

@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
-from agent.tools.base import Ask, Decision, Verdict
-from bot.persistence.approvals import SHOWN, STOPPED, Approval, Granted, Request, Shown
+from agent.tools.base import Ask, Asked, Decision
+from bot.persistence.approvals import SHOWN, STOPPED, Approval, Choice, Request, Shown
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.turns import CommandKept
 from bot.store import codec, endings, indexes, rows
 from bot.store.commands import NOT_ANEW, become_message, begin, finish
+from bot.store.grants import grant
 from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, query, transaction
@@ -42,14 +43,15 @@ class Approvals(Subject):
     def park(
         self, db: sqlite3.Connection, run: RunRef, call_id: str, ask: Ask, request: Request, where: PlanIn
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """End a run at a call about which a person must decide, and store the request.
+        """End a run at a call, or several, about which a person must decide, and store the request.
 
         The turn is not over, so its message stays `taken`. Returns what is to be delivered and the end of the run.
         Raises StaleRun.
         """
         now = self._now()
         rows.check_epoch(db, run)
-        db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, call_id))
+        for one in ask.calls or (Asked(call_id, ask),):
+            db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, one.call_id))
         db.execute(
             "INSERT INTO approval (approval_id, turn_id, call_id, ask, digest, question, approvers, asked_at,"
             " expires_at, state, reason) VALUES (?,?,?,?,?,?,?,?,?,'open',?)",
@@ -72,16 +74,14 @@ class Approvals(Subject):
         return deliveries, endings.persist_end(db, run, used, Outcome.PARKED, now)
 
     @transaction
-    def decide(
-        self, db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str = ""
-    ) -> tuple[str, bool] | None:
+    def decide(self, db: sqlite3.Connection, approval_id: str, choice: Choice, by: str) -> tuple[str, bool] | None:
         """Decide an open request and queue its turn. The caller knows that `by` may decide it.
 
-        by: who decides, as "channel:id" with their name behind; empty if nobody did in time. reason: for the model;
-        empty for a request that expires, which keeps the words that were made for that. Returns the session to wake and
-        whether its turn is one of the background; None if the request is not open any more, or its time is over.
+        by: who decides, as "channel:id" with their name behind; empty if nobody did in time. Returns the session to
+        wake and whether its turn is one of the background; None if the request is not open any more, or its time is
+        over.
         """
-        return decide(db, approval_id, state, by, reason, self._now())
+        return decide(db, approval_id, choice, by, self._now())
 
     @transaction
     def decide_by_command(
@@ -89,9 +89,8 @@ class Approvals(Subject):
         db: sqlite3.Connection,
         seq: int,
         approval_id: str,
-        verdict: Verdict,
+        choice: Choice,
         by: str,
-        reason: str,
         blocks: Sequence[Planned],
         passed_on: int = 0,
     ) -> CommandKept | None:
@@ -104,7 +103,7 @@ class Approvals(Subject):
         begun = begin(db, seq, now := self._now())
         if begun is None:
             return NOT_ANEW
-        resumed = decide(db, approval_id, verdict, by, reason, now)
+        resumed = decide(db, approval_id, choice, by, now)
         if resumed is None:
             db.execute("UPDATE inbox SET state='waiting' WHERE seq=?", (seq,))
             return None
@@ -188,16 +187,6 @@ class Approvals(Subject):
         )
 
     @query
-    def seen(self, db: sqlite3.Connection, place: Place) -> frozenset[str]:
-        """Return the ids of all who have written to the bot in a chat."""
-        found = db.execute(
-            "SELECT DISTINCT sender FROM conversation JOIN inbox USING (conv_id)"
-            " WHERE conversation.channel=? AND conversation.account=? AND chat=?",
-            (place.channel, place.account, place.chat),
-        )
-        return frozenset(sender for (sender,) in found if sender)
-
-    @query
     def words(self, db: sqlite3.Connection, approval_id: str, seq: int, place: Place) -> str:
         """Return the words of the message at a place in the inbox that was written in a chat while a request waited.
 
@@ -241,35 +230,21 @@ class Approvals(Subject):
             made += rows.plan(db, PlanIn(conv_id), edits, None, now)
         return made
 
-    @query
-    def granted(self, db: sqlite3.Connection) -> Sequence[Granted]:
-        """Return what is allowed for always, oldest first."""
-        found = db.execute("SELECT what, words, granted_by, granted_at FROM granted ORDER BY granted_at, what")
-        return [Granted(*row) for row in found]
 
-    @transaction
-    def revoke(self, db: sqlite3.Connection, what: str) -> bool:
-        """Stop allowing something for always; False if it was not allowed."""
-        return db.execute("DELETE FROM granted WHERE what=?", (what,)).rowcount == 1
-
-
-def decide(
-    db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str, now: int
-) -> tuple[str, bool] | None:
+def decide(db: sqlite3.Connection, approval_id: str, choice: Choice, by: str, now: int) -> tuple[str, bool] | None:
     """Decide a request inside a unit of the writer, see `Approvals.decide`."""
     found = db.execute(
-        "SELECT turn_id, ask FROM approval WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
-        (approval_id, now, state),
+        "SELECT turn_id, session_key, ask FROM approval JOIN turn USING (turn_id)"
+        " WHERE approval_id=? AND approval.state='open' AND (expires_at > ? OR ?='expired')",
+        (approval_id, now, choice.verdict),
     ).fetchone()
     if found is None:
         return None
-    turn_id, ask = found[0], codec.ASK.load(found[1], None)
-    for what in ask.grants if ask and state == "always" else ():
-        db.execute(
-            "INSERT OR IGNORE INTO granted (what, words, granted_by, granted_at) VALUES (?,?,?,?)",
-            (what, ask.granted if ask else "", by, now),
-        )
-    return _settle(db, turn_id, approval_id, state, by or None, reason, now)
+    turn_id, session_key, ask = found[0], found[1], codec.ASK.load(found[2], None)
+    until = now + round(1000 * choice.seconds) if choice.seconds else None
+    if ask is not None and choice.verdict == "always":
+        grant(db, ask, by, now, session_key, until)
+    return _settle(db, turn_id, approval_id, choice, by or None, now, until)
 
 
 def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
@@ -285,7 +260,7 @@ def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
     ).fetchone()
     if misses is not None or over is not None or (expires_at is not None and expires_at > now):
         return True
-    _settle(db, turn_id, parked_on, "expired", None, "", now)
+    _settle(db, turn_id, parked_on, Choice(verdict="expired"), None, now)
     return False
 
 
@@ -297,14 +272,19 @@ WAITS = (
 
 
 def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
-    """Return the decision about the call that a turn was parked on last, by the id of the call, if it has not begun."""
-    found = db.execute(
-        "SELECT approval.call_id, approval.state, digest, reason FROM turn JOIN approval ON approval_id=parked_on"
-        " JOIN tool_call ON tool_call.turn_id=turn.turn_id AND tool_call.call_id=approval.call_id"
-        " WHERE turn.turn_id=? AND tool_call.state='waiting' AND approval.state<>'open'",
+    """Return the newest decision about each call of a turn that waited for one and has not begun, by its id."""
+    found: dict[str, Decision] = {}
+    waiting: set[str] = set()
+    for call_id, ask, digest, state, reason, picked, waits in db.execute(
+        "SELECT call_id, ask, digest, approval.state, reason, picked, (SELECT json_group_array(call_id) FROM tool_call"
+        " WHERE tool_call.turn_id=?1 AND tool_call.state='waiting') FROM approval JOIN turn USING (turn_id)"
+        " WHERE approval.turn_id=?1 AND approval.state<>'open' ORDER BY approval_id=parked_on, decided_at",
         (turn_id,),
-    ).fetchall()
-    return {call_id: Decision(state, digest, reason or "") for call_id, state, digest, reason in found}
+    ).fetchall():
+        waiting = set(json.loads(waits))
+        asked = codec.ASK.load(ask, Ask(digest=digest, subject=""))
+        found |= asked.decisions(call_id, state, reason or "", json.loads(picked or "[]"))
+    return {call_id: decision for call_id, decision in found.items() if call_id in waiting}
 
 
 def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
@@ -337,13 +317,20 @@ def _pass_on(db: sqlite3.Connection, seq: int, now: int) -> None:
 
 
 def _settle(
-    db: sqlite3.Connection, turn_id: str, approval_id: str, state: Verdict, by: str | None, reason: str, now: int
+    db: sqlite3.Connection,
+    turn_id: str,
+    approval_id: str,
+    choice: Choice,
+    by: str | None,
+    now: int,
+    until: int | None = None,
 ) -> tuple[str, bool]:
     """Write a decision and queue the turn; returns its session, and whether it is one of the background."""
+    state, picked = choice.verdict, json.dumps(choice.picked) if choice.picked else None
     db.execute(
-        "UPDATE approval SET state=?1, decided_by=?2, decided_at=?3,"
+        "UPDATE approval SET state=?1, decided_by=?2, decided_at=?3, picked=?6, until=?7,"
         " reason=CASE WHEN ?1='expired' AND ?4='' THEN reason ELSE ?4 END WHERE approval_id=?5 AND state='open'",
-        (state, by, now, reason, approval_id),
+        (state, by, now, choice.reason, approval_id, picked, until),
     )
     session_key, epoch, background = db.execute(
         f"UPDATE turn SET state='queued' WHERE turn_id=? RETURNING session_key, epoch, {IN_BACKGROUND}", (turn_id,)
@@ -370,7 +357,8 @@ _ASKER = "(SELECT channel || ':' || sender FROM inbox WHERE inbox.turn_id=turn.t
 def _read(db: sqlite3.Connection, which: str, *values: object) -> Sequence[Approval]:
     found = db.execute(
         f"SELECT reply_conv, ask, approvers, approval_id, approval.turn_id, approval.call_id, session_key, {_ASKER},"
-        " name, asked_at, expires_at, approval.state, decided_by, reason FROM approval JOIN turn USING (turn_id)"
+        " name, asked_at, expires_at, approval.state, decided_by, reason, picked, until, decided_at"
+        " FROM approval JOIN turn USING (turn_id)"
         " JOIN tool_call ON tool_call.turn_id=approval.turn_id AND tool_call.call_id=approval.call_id"
         f" WHERE {which}",
         values,
@@ -379,7 +367,8 @@ def _read(db: sqlite3.Connection, which: str, *values: object) -> Sequence[Appro
 
 
 def _approval(place: Place, ask: str, approvers: str, *row: Any) -> Approval:
-    approval_id, turn_id, call_id, session_key, asker, tool, asked_at, expires_at, state, by, reason = row
+    approval_id, turn_id, call_id, session_key, asker, tool, asked_at, expires_at, state, by, reason, *more = row
+    picked, until, decided_at = more
     return Approval(
         approval_id=approval_id,
         turn_id=turn_id,
@@ -394,5 +383,8 @@ def _approval(place: Place, ask: str, approvers: str, *row: Any) -> Approval:
         expires_at=expires_at,
         state=state,
         decided_by=by or "",
+        decided_at=decided_at or 0,
         reason="" if state == "open" else reason or "",
+        picked=tuple(json.loads(picked or "[]")),
+        until=until,
     )

@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import Any, Literal
 
-from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage
+from agent.events import AgentStart, Outcome, RunRef
+from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage, merged
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.causes import Cause
@@ -22,8 +22,8 @@ from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
-from channels.message import BACKGROUND, SEVERAL, InboundMessage, Place
-from channels.session_key import beats_of, begins_anew, console_key
+from channels.message import BACKGROUND, SEVERAL, ChatKind, InboundKind, InboundMessage, Place
+from channels.session_key import beats_of, begins_anew, console_key, is_main
 
 # Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
 # changes that the model is told first.
@@ -136,7 +136,7 @@ class Claims(Subject):
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
         beat = turn_id if kind == "wake" else None
         before = edits.noted(db, beats_of(session_key) or session_key, transcript_id, beat)
-        lines = self._show(db, taken, turn_id, transcript_id, before)
+        lines = self._show(db, taken, turn_id, session_key, transcript_id, before)
         if asks_again is not None:
             lines += _repeated(db, turn_id, transcript_id, asks_again)
         return turn_id, [message for _, message, _ in taken], lines
@@ -166,7 +166,7 @@ class Claims(Subject):
         if steered and not asked:
             steering = _of_turn(db, turn_id, "steering", now)
             messages += [message for _, message, _ in steering]
-            entries += self._show(db, steering, turn_id, transcript_id)
+            entries += self._show(db, steering, turn_id, session_key, transcript_id)
         run = rows.run_ref(turn_id, session_key, epoch)
         if outcome is not None:  # it was parked
             db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
@@ -196,30 +196,36 @@ class Claims(Subject):
             settings=set_here,
         )
 
-    def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int) -> tuple[Entry, ...]:
-        """Append the steering texts of a turn to the transcript and return the lines."""
-        return self._show(db, _of_turn(db, turn_id, "steering", now), turn_id, transcript_id)
+    def _take_steering(self, db: sqlite3.Connection, run: RunRef, transcript_id: str, now: int) -> tuple[Entry, ...]:
+        """Append the steering texts of the turn of a run to the transcript and return the lines."""
+        taken = _of_turn(db, run.turn_id, "steering", now)
+        return self._show(db, taken, run.turn_id, run.session_key, transcript_id)
 
     def _show(
-        self, db: sqlite3.Connection, taken: Iterable[_Row], turn_id: str, transcript_id: str, before: Changes = ()
+        self,
+        db: sqlite3.Connection,
+        taken: Iterable[_Row],
+        turn_id: str,
+        session_key: str,
+        transcript_id: str,
+        before: Changes = (),
     ) -> tuple[Entry, ...]:
         """Give messages to a turn and write a user line for each; the parts of one message become one line."""
         lines = []
+        shared = is_main(session_key)
         for _, found in groupby(taken, _part):
             parts = list(found)
             for seq, _, _ in parts:
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
             message = _joined([message for _, message, _ in parts])
-            line = replace(self._compose(message, parts[0][2], before), origins=_origins(message))
+            line = replace(self._compose(message, parts[0][2], before), origins=_origins(db, message, shared, before))
             if around := history.overheard_before(db, message, transcript_id):
                 origins = (*line.origins, Provenance("person", "others who wrote here"))
                 line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts), origins=origins)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
             if any(message.kind not in BACKGROUND for _, message, _ in parts):
                 db.execute(
-                    "UPDATE session SET used_at=max(used_at, ?) WHERE session_key="
-                    "(SELECT session_key FROM turn WHERE turn_id=?)",
-                    (parts[-1][2], turn_id),
+                    "UPDATE session SET used_at=max(used_at, ?) WHERE session_key=?", (parts[-1][2], session_key)
                 )
             before = ()
         return tuple(lines)
@@ -228,14 +234,25 @@ class Claims(Subject):
 def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval_id: str) -> tuple[Entry, ...]:
     """Begin a turn with the call about which nobody decided in time, as if the model had made it again."""
     found = db.execute(
-        "SELECT name, args FROM approval JOIN tool_call USING (turn_id, call_id) WHERE approval_id=?", (approval_id,)
+        "SELECT name, args, turn_id, step FROM approval JOIN tool_call USING (turn_id, call_id) WHERE approval_id=?",
+        (approval_id,),
     ).fetchone()
     if found is None:
         return ()
-    call = ToolCall(f"again_{approval_id[:12]}", *found)
+    name, args, *made = found
+    call = ToolCall(f"again_{approval_id[:12]}", name, args)
+    # the origins of what it was made from, and of what stands before it now: a label is looked for no further
+    before = db.execute(
+        "SELECT body FROM entry WHERE turn_id=?2 AND step=?3 AND kind='assistant' OR transcript_id=?1 AND seq >="
+        " (SELECT coalesce(max(seq), 0) FROM entry WHERE transcript_id=?1 AND kind='assistant') ORDER BY seq",
+        (transcript_id, *made),
+    )
+    unread = Message("user", (), origins=codec.origins("damaged"))
+    origins = merged(one for (body,) in before for one in codec.MESSAGE.load(body, unread).all_origins)
     rows.ask(db, turn_id, 1, [call])
     db.execute("UPDATE turn SET step=1 WHERE turn_id=?", (turn_id,))
-    return (rows.append_entry(db, transcript_id, "assistant", Message("assistant", (call,)), turn_id, 1),)
+    line = Message("assistant", (call,), origins=origins)
+    return (rows.append_entry(db, transcript_id, "assistant", line, turn_id, 1),)
 
 
 def _typed(messages: Sequence[InboundMessage]) -> str:
@@ -302,13 +319,29 @@ def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     endings.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
-def _origins(message: InboundMessage) -> tuple[Provenance, ...]:
-    """Return where the text of a message came from: a person's own words do not count in their own conversation."""
+def _origins(
+    db: sqlite3.Connection, message: InboundMessage, shared: bool, before: Changes = ()
+) -> tuple[Provenance, ...]:
+    """Return where the text of a message came from: a person's own words do not count in their own conversation.
+
+    shared: the direct messages of several people are one session. before: the changes that the model is told first.
+    """
     origin, found = message.origin, list[Provenance]()
-    if origin.place.kind in SEVERAL and message.kind not in BACKGROUND:
+    if message.origins:
+        found += codec.origins(message.origins)
+    for change, _, _ in before:
+        found += _origins(db, change, shared)
+    several = origin.place.kind in SEVERAL or (shared and origin.place.kind is ChatKind.DIRECT)
+    if several and message.kind not in (*BACKGROUND, InboundKind.EVENT):
         name = origin.sender_name or origin.sender
         found.append(Provenance("person", name, origin.place.channel, origin.sender))
-    quoted = (message.replied if origin.place.kind in SEVERAL else None, message.forwarded)
-    found += [Provenance("person", one.author or "somebody else") for one in quoted if one and not one.by_me]
+    if (quoted := message.replied) is not None:
+        replied = edits.replied_to(db, origin.place, message.reply_to, by_me=quoted.by_me)
+        if isinstance(replied, InboundMessage):
+            found += _origins(db, replied, shared)
+        else:
+            found += [Provenance("person", quoted.author or "somebody else")] if replied is None else replied
+    if (passed_on := message.forwarded) is not None:
+        found.append(Provenance("person", passed_on.author or "somebody else"))
     found += [Provenance("file", one.name) for one in message.attachments]
     return tuple(found)

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from agent.message import Message, Usage
+from agent.message import Message, Provenance, Usage
 from agent.prompt.build import Prompt
 from agent.tools.base import Ask
 from bot.persistence.settings import SessionSettings
@@ -46,7 +46,12 @@ FILE = Stored(OutgoingFile)
 SETTINGS = Stored(SessionSettings)
 ORIGIN = Stored(Origin)
 ASK = Stored(Ask)
+ORIGINS = Stored(tuple[Provenance, ...])
 SCHEDULE: Stored[Schedule] = Stored(Schedule)  # type: ignore[arg-type]
+
+
+# The origins of text of which they cannot be read.
+UNREADABLE = (Provenance("background", "something that cannot be read"),)
 
 
 def read_inbound(text: str, seq: int) -> InboundMessage | None:
@@ -55,3 +60,8 @@ def read_inbound(text: str, seq: int) -> InboundMessage | None:
     if message is None:
         log.error("an accepted message cannot be read", seq=seq)
     return message
+
+
+def origins(text: str) -> tuple[Provenance, ...]:
+    """Return stored origins; what cannot be read is not trusted."""
+    return ORIGINS.load(text, UNREADABLE if text else ())

@@ -8,11 +8,12 @@ withdrawn. If it is being answered, the next turn takes the edit. Else the next 
 import sqlite3
 from dataclasses import dataclass, replace
 
+from agent.message import Provenance
 from bot.persistence.causes import Cause
 from bot.persistence.inbox import AcceptedMessage, Changes
 from bot.persistence.schedules import TOLD
 from bot.store import codec, tool_messages
-from bot.store.indexes import UNNOTED
+from bot.store.indexes import SAID, UNNOTED
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
@@ -80,13 +81,28 @@ def _dropped(item: AcceptedMessage, reason: Cause) -> Change:
 
 
 def note_written(
-    db: sqlite3.Connection, place: Place, conv_id: int | None, session_key: str, source: str, words: str, now: int
+    db: sqlite3.Connection,
+    place: Place,
+    conv_id: int | None,
+    session_key: str,
+    source: str,
+    words: str,
+    now: int,
+    origins: tuple[Provenance, ...],
 ) -> bool:
     """Let the next turn of a session be told that the bot wrote this from another conversation.
 
-    source: the key of the delivery's source. Returns False if a turn is or was told of it already.
+    source: the key of the delivery's source. origins: of the words. Returns False if a turn is or was told
+    of it already.
     """
-    told = InboundMessage(origin=Origin(place=place), event_key=source, kind=InboundKind.EVENT, text=words, sent_at=now)
+    told = InboundMessage(
+        origin=Origin(place=place),
+        event_key=source,
+        kind=InboundKind.EVENT,
+        text=words,
+        sent_at=now,
+        origins=codec.ORIGINS.dump(origins) if origins else "",
+    )
     made = db.execute(
         "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, sent_at, accepted_at, payload,"
         " state, reason) VALUES (?,?,?,?,?,?,?,?,?,'done',?) ON CONFLICT DO NOTHING",
@@ -98,9 +114,50 @@ def note_written(
     return made.rowcount == 1
 
 
-def note_event(db: sqlite3.Connection, session_key: str, key: str, text: str, now: int) -> bool:
+def note_event(
+    db: sqlite3.Connection, session_key: str, key: str, text: str, now: int, origins: tuple[Provenance, ...] = ()
+) -> bool:
     """Let the next turn of a session be told of an event; False if one with this key is known already."""
-    return note_written(db, _NOWHERE, None, session_key, f"{TOLD}{key}", text, now)
+    return note_written(db, _NOWHERE, None, session_key, f"{TOLD}{key}", text, now, origins)
+
+
+def replied_to(
+    db: sqlite3.Connection, place: Place, message_id: str, *, by_me: bool
+) -> InboundMessage | tuple[Provenance, ...] | None:
+    """Return the message that another one replies to; of one that the bot wrote, the origins of its words.
+
+    None: it is somebody's message that is not kept. A message of the bot that is not kept, or that belongs to no turn,
+    is not trusted.
+    """
+    there = (place.channel, place.account)
+    if not by_me:
+        found = db.execute(
+            "SELECT payload, seq FROM inbox WHERE channel=? AND account=? AND event_key=?",
+            (*there, message_key(place.chat, message_id)),
+        ).fetchone()
+        message = codec.read_inbound(*found) if found else None
+        return replace(message, replied=None) if message else None
+    turn_id, told = db.execute(
+        "SELECT turn_id, (SELECT payload FROM inbox WHERE inbox.channel=conversation.channel"
+        " AND inbox.account=conversation.account AND event_key=source) FROM delivery JOIN conversation USING (conv_id)"
+        f" WHERE channel=? AND account=? AND chat=? AND platform_id=? AND {SAID}",
+        (*there, place.chat, message_id),
+    ).fetchone() or (None, None)
+    if turn_id is None:
+        return (Provenance("background", "an earlier message of the bot"),)
+    event = codec.INBOUND.load(told, None)
+    return (*said_from(db, turn_id), *codec.origins(event.origins if event else ""))
+
+
+def said_from(db: sqlite3.Connection, turn_id: str) -> tuple[Provenance, ...]:
+    """Return the origins of what a turn has said: those of its newest answer."""
+    found = db.execute(
+        "SELECT body FROM turn JOIN entry USING (transcript_id) WHERE turn.turn_id=?1 AND entry.turn_id=?1"
+        " AND entry.kind='assistant' ORDER BY seq DESC LIMIT 1",
+        (turn_id,),
+    ).fetchone()
+    line = codec.MESSAGE.load(found[0], None) if found else None
+    return line.origins if line else codec.UNREADABLE
 
 
 def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: str | None) -> Changes:

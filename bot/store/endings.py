@@ -164,8 +164,9 @@ def _tell(db: sqlite3.Connection, turn_id: str, session_key: str, now: int) -> N
         " ORDER BY delivery_id) GROUP BY conv_id",
         (turn_id,),
     ).fetchall()
+    bears = edits.said_from(db, turn_id) if found else ()
     for source, conv_id, words in found:
-        edits.note_written(db, rows.place_of(db, conv_id), conv_id, session_key, source, words, now)
+        edits.note_written(db, rows.place_of(db, conv_id), conv_id, session_key, source, words, now, bears)
 
 
 def _put_off(db: sqlite3.Connection, job_id: str, now: int) -> None:

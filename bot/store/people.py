@@ -20,7 +20,7 @@ from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
 from bot.store.rows import UNSEEN
 from bot.store.stops import stop_turn
 from bot.store.writer import Subject, query, transaction
-from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage
+from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage, Place
 from channels.outgoing import Delivery, Planned
 from channels.sources import sentence
 
@@ -41,6 +41,16 @@ _HELD = f"{HELD} AND reason='{Cause.PAIRING}'"
 
 class People(Subject):
     """The people about whom the store decides, and not the configuration."""
+
+    @query
+    def seen(self, db: sqlite3.Connection, place: Place) -> frozenset[str]:
+        """Return the ids of all who have written to the bot in a chat."""
+        found = db.execute(
+            "SELECT DISTINCT sender FROM conversation JOIN inbox USING (conv_id)"
+            " WHERE conversation.channel=? AND conversation.account=? AND chat=?",
+            (place.channel, place.account, place.chat),
+        )
+        return frozenset(sender for (sender,) in found if sender)
 
     @query
     def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:

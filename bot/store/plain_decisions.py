@@ -42,6 +42,8 @@ def meant_by(
     word = None if message.forwarded else plain.decision(said, typed=typed)
     if (target := message.reply_to or place.thread) and (shown := _shown_by(db, place, target, now)):
         for approval_id, question in _theirs(shown, message):
+            if picked := () if question else _picked(db, approval_id, said):
+                return _as_command(message, approval_id, "once", picked), None
             return _as_command(message, approval_id, "answered" if question else word or "ask"), None
         return None, None
     asked = _theirs(_questions_in(db, conv_id, message.sent_at + _CLOCKS if message.sent_at else now, now), message)
@@ -54,6 +56,8 @@ def meant_by(
         if message.reply_to or not (typed or place.kind is ChatKind.DIRECT)
         else _last_in(db, message, conv_id, now)
     )
+    if last and (picked := _picked(db, last, said)) and not message.forwarded:
+        return _as_command(message, last, "once", picked), None
     return (_as_command(message, last, word), None) if last and word else (None, last)
 
 
@@ -67,8 +71,18 @@ def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None
     return str(found[0]) if found else None
 
 
-def _as_command(message: InboundMessage, approval_id: str, decision: ReplyDecision) -> InboundMessage:
-    decides = RequestReply(request_id=approval_id, decision=decision)
+def _picked(db: sqlite3.Connection, approval_id: str, said: str) -> tuple[int, ...]:
+    """Return the numbers of the calls that words pick, where a request is about several calls; else none."""
+    if not (picked := plain.picked(said)):
+        return ()
+    (ask,) = db.execute("SELECT ask FROM approval WHERE approval_id=?", (approval_id,)).fetchone()
+    return picked if codec.ASK.load(ask, Ask(digest="", subject="")).calls else ()
+
+
+def _as_command(
+    message: InboundMessage, approval_id: str, decision: ReplyDecision, picked: tuple[int, ...] = ()
+) -> InboundMessage:
+    decides = RequestReply(request_id=approval_id, decision=decision, picked=picked)
     return replace(message, kind=InboundKind.COMMAND, decides=decides)
 
 

@@ -52,6 +52,17 @@ class Reads(Subject):
     """Queries without side effects."""
 
     @query
+    def acted(self, db: sqlite3.Connection, session_key: str) -> Message | None:
+        """Return the newest answer in the present transcript of a session of which a call has begun; None: none has."""
+        found = db.execute(
+            "SELECT body FROM session JOIN entry USING (transcript_id) WHERE session_key=? AND kind='assistant'"
+            " AND EXISTS (SELECT 1 FROM tool_call WHERE tool_call.turn_id=entry.turn_id AND tool_call.step=entry.step"
+            " AND state IN ('running','done','failed')) ORDER BY seq DESC LIMIT 1",
+            (session_key,),
+        ).fetchone()
+        return codec.MESSAGE.load(found[0], None) if found else None
+
+    @query
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
         """Return the lines of a transcript that are sent to the model, and the summary, in the order of writing."""
         found = db.execute(

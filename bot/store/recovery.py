@@ -41,7 +41,7 @@ class Recovery(Subject):
         )
         for one in ended:
             if one.told:
-                edits.note_event(db, one.session_key, one.key, one.told, self._now())
+                edits.note_event(db, one.session_key, one.key, one.told, self._now(), one.origins)
 
     @query
     def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:

@@ -3,9 +3,10 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from agent.message import Usage
+from agent.message import Usage, merged
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import AcceptedMessage, Changes
@@ -18,7 +19,7 @@ from channels.message import Place
 from channels.outgoing import Delivery, Planned
 from channels.session_key import beats_of
 
-_JOB = "job_id, name, schedule, prompt, origin, session_key, own, next_at, paused, failures, retry_at"
+_JOB = "job_id, name, schedule, prompt, origin, session_key, own, next_at, paused, failures, retry_at, origins"
 _FIRING = ("job_id", "due_at", "until", "cause", "reason", "turn_id", "session_key", "tasks", "outcome")
 _FIRINGS = f"SELECT {', '.join(f'firing.{name}' for name in _FIRING)}, usage FROM firing LEFT JOIN turn USING (turn_id)"
 _OF_BEAT = f"JOIN firing USING (turn_id) WHERE job_id='{HEARTBEAT}' AND due_at >= ?1 AND step IS NOT NULL AND said<>''"
@@ -59,12 +60,13 @@ class Schedules(Inbox):
         if most is not None and others >= most:
             return False
         db.execute(
-            f"INSERT INTO job ({_JOB}) VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job_id) DO UPDATE SET"
+            f"INSERT INTO job ({_JOB}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job_id) DO UPDATE SET"
             " schedule=excluded.schedule, next_at=excluded.next_at",
             (
                 *(job.job_id, job.name, codec.SCHEDULE.dump(job.schedule), job.prompt),
                 codec.ORIGIN.dump(job.origin) if job.origin else None,
                 *(job.session_key, job.own, job.next_at, job.paused, job.failures, job.retry_at),
+                codec.ORIGINS.dump(job.origins) if job.origins else "",
             ),
         )
         return True
@@ -268,8 +270,11 @@ class Schedules(Inbox):
         said_again = f"UPDATE delivery SET said_again=1 WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
         db.executemany(said_again, [(one.turn_id,) for one in lost])
         now, conv_id = self._now(), rows.conversation(db, place)
-        if session_key and (words := "\n\n".join(one.text for one in lost if one.session_key != session_key)):
-            edits.note_written(db, place, conv_id, session_key, blocks[0].source.key, words, now)
+        others = [one for one in lost if one.session_key != session_key]
+        if session_key and others:
+            words, bears = "\n\n".join(one.text for one in others), [edits.said_from(db, one.turn_id) for one in others]
+            key, made_from = blocks[0].source.key, merged(chain.from_iterable(bears))
+            edits.note_written(db, place, conv_id, session_key, key, words, now, made_from)
         return rows.plan(db, PlanIn(conv_id), blocks, None, now)
 
 
@@ -290,6 +295,7 @@ def _jobs(found: sqlite3.Cursor) -> list[Job]:
         row = dict(zip(_JOB.split(", "), values, strict=True))
         row |= {"own": bool(row["own"]), "paused": bool(row["paused"])}
         row["origin"] = codec.ORIGIN.load(row["origin"], None)
+        row["origins"] = codec.origins(row["origins"])
         if schedule := codec.SCHEDULE.load(row["schedule"], None):
             jobs.append(Job(**row | {"schedule": schedule}))
     return jobs

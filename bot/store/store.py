@@ -16,6 +16,8 @@ from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.compactions import Compactions
 from bot.store.database import Database, is_damage, take_mark
+from bot.store.file_origins import FileOrigins
+from bot.store.grants import Grants
 from bot.store.history import History
 from bot.store.inbox import Inbox
 from bot.store.outages import Outages
@@ -63,6 +65,7 @@ class Store:
         self.people = People(self.database, self.writer, clock)
         self.turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals = Approvals(self.database, self.writer, clock)
+        self.grants = Grants(self.database, self.writer, clock)
         self.budget_waits = BudgetWaits(self.database, self.writer, clock)
         self.compactions = Compactions(self.database, self.writer, clock)
         self.outages = Outages(self.database, self.writer, clock)
@@ -72,6 +75,7 @@ class Store:
         self.settings = Settings(self.database, self.writer, clock)
         self.recovery = Recovery(self.database, self.writer, clock)
         self.schedules = Schedules(self.database, self.writer, clock)
+        self.file_origins = FileOrigins(self.database, self.writer, clock)
         self.usage = UsageRows(self.database, self.writer, clock)
         self.reads = Reads(self.database, self.writer, clock)
 

@@ -5,12 +5,14 @@ T1 to T7 are the transactions of durability.md part 2; parts 3 and 4 have the st
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
-from agent.message import Entry, EntryKind, Mark, Message
+from agent.message import Entry, EntryKind, Mark, Message, Provenance, ToolResult
 from agent.prompt.build import Prompt
-from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
+from agent.tools.conversation import AskPersonTool
+from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn, ToldOf
 from bot.persistence.errors import StaleRun
 from bot.store import codec, edits, endings, repair, rows, tool_messages, usage
 from bot.store.claims import Claims
@@ -46,23 +48,23 @@ class Turns(Claims):
         run: RunRef,
         place: Place,
         blocks: Sequence[Planned],
-        session_key: str,
+        told: ToldOf,
         most: int = 0,
     ) -> tuple[Delivery, ...]:
         """Put blocks that a tool call sends to another place into the ledger.
 
-        session_key: the session whose next turn is told of the message; empty: none. most: the number of messages that
-        the turn may plan in other chats than its own, these included; beyond it nothing is planned. 0: any number.
+        told: who is told of the message. most: the number of messages that the turn may plan in other chats than its
+        own, these included; beyond it nothing is planned. 0: any number.
         """
         now = self._now()
         rows.check_epoch(db, run)
         if most and tool_messages.elsewhere(db, run.turn_id) + len(blocks) > most:
             return ()
         conv_id = rows.conversation(db, place)
-        if session_key:
+        if told.session_key:
             first = blocks[0]
             words = "\n".join(filter(None, (first.said, f"(file {first.file.name})" if first.file else "")))
-            edits.note_written(db, place, conv_id, session_key, first.source.key, words, now)
+            edits.note_written(db, place, conv_id, told.session_key, first.source.key, words, now, told.origins)
         return rows.plan(db, PlanIn(conv_id), blocks, run.turn_id, now)
 
     @transaction
@@ -99,7 +101,7 @@ class Turns(Claims):
         if message.tool_calls:
             return Kept(tuple(entries), None), deliveries
         if note is None:
-            entries.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
+            entries.extend(steering := self._take_steering(db, run, transcript_id, now))
         if note is not None or steering:
             rows.begin_answer(db, run, number + 1, now)
             return Kept(tuple(entries), None), deliveries
@@ -159,7 +161,7 @@ class Turns(Claims):
         transcript_id, step = rows.check_epoch(db, run)
         lines = []
         for call in results:
-            result, state = call.result, call.state
+            result, state = _with_answerer(db, run.turn_id, call.result), call.state
             message = Message("tool", (result,))
             lines.append(rows.append_entry(db, transcript_id, "tool_result", message, run.turn_id, step))
             ended = "" if call.goes_on else ", pid=NULL, pid_started=NULL"
@@ -169,7 +171,7 @@ class Turns(Claims):
             )
         rows.persist_events(db, events)
         if batch_done:
-            lines.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
+            lines.extend(steering := self._take_steering(db, run, transcript_id, now))
             if silent and not steering:
                 return Kept(tuple(lines), endings.end_turn(db, run.turn_id, Outcome.COMPLETED, now))
             rows.begin_answer(db, run, step + 1, now)
@@ -230,3 +232,21 @@ class Turns(Claims):
         except StaleRun:
             return
         repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
+
+
+def _with_answerer(db: sqlite3.Connection, turn_id: str, result: ToolResult) -> ToolResult:
+    """Return a result as it is; that of a question bears who has answered it, which may be anybody in a group.
+
+    Whoever answers in the terminal or over HTTP counts as an owner.
+    """
+    if result.name != AskPersonTool.name:
+        return result
+    (by,) = db.execute(
+        "SELECT decided_by FROM approval WHERE turn_id=? AND call_id=? AND state IN ('answered','denied')",
+        (turn_id, result.call_id),
+    ).fetchone() or ("",)
+    who, _, name = (by or "").partition(" ")
+    channel, _, sender = who.partition(":")
+    if channel and channel not in ("console", "http"):
+        result = replace(result, origins=(*result.origins, Provenance("person", name or who, channel, sender)))
+    return result

@@ -19,7 +19,6 @@ from agent.models.base import (
     StreamPart,
     TextDelta,
     ThinkingDelta,
-    ThinkingLevel,
 )
 from bot.telemetry.redact import Redactor
 
@@ -31,7 +30,7 @@ class Wrapped(ModelClient):
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
-        for name in ("name", "key", "limits", "thinks"):
+        for name in ("name", "key", "limits", "thinks", "level_for", "output_limit", "preload", "close"):
             if hasattr(client, name):  # what it says of itself; the rest is as of every client
                 setattr(self, name, getattr(client, name))
         self._measure()
@@ -39,18 +38,6 @@ class Wrapped(ModelClient):
     def _measure(self) -> None:
         """Take over what a server may have said only with its first answer."""
         self.context_window, self.max_output = self._client.context_window, self._client.max_output
-
-    def level_for(self, wanted: ThinkingLevel) -> ThinkingLevel:
-        return self._client.level_for(wanted)
-
-    def output_limit(self, level: ThinkingLevel) -> int:
-        return self._client.output_limit(level)
-
-    async def preload(self) -> None:
-        await self._client.preload()
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 class MaskedClient(Wrapped):

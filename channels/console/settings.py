@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from pydantic import Field
-
+from channels.section import setting
 from channels.settings import ChannelSection, Streaming
 
 # How answers are cut, by the service and by the terminals that read them as they are written.
@@ -15,7 +14,7 @@ class Console(ChannelSection):
 
     local: ClassVar[bool] = True
 
-    enabled: bool = Field(default=True, description="Talk in the terminal of `hark run`, when it is one.")
+    enabled: bool = setting(True, "Talk in the terminal of `hark run`, when it is one.")
 
     def cutting(self) -> Streaming:
         return CUTTING

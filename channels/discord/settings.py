@@ -2,11 +2,11 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from channels.actions import THREADED, ToolAction
 from channels.message import ChatKind, InboundMessage
-from channels.section import Id, Secret, Url, conflict, looks_like
+from channels.section import Id, Secret, Url, conflict, looks_like, setting
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Proof, Threads
 
 # The actions of the `message` tool; the module `actions` carries out those that make no delivery.
@@ -30,9 +30,8 @@ Snowflake = Annotated[Id, looks_like("[0-9]+", _AN_ID)]
 class DiscordThreads(Threads):
     """How it takes part in threads."""
 
-    open: Literal["off", "on_mention", "always"] = Field(
-        default="off",
-        description="Whether an answer in a channel opens a thread on the message: no, where it was named, or always.",
+    open: Literal["off", "on_mention", "always"] = setting(
+        "off", "Whether an answer in a channel opens a thread on the message: no, where it was named, or always."
     )
 
 
@@ -54,16 +53,14 @@ class DiscordAccount(AccountSection):
     close_timeout: ClassVar[float] = 3.0
     guilds_timeout: ClassVar[float] = 5.0
 
-    token: Secret = Field(default=None, description="The bot's token from the Developer Portal.")
-    base_url: Url = Field(default=URL, description="Root of the REST API with its version, for a proxy of your own.")
+    token: Secret = setting(None, "The bot's token from the Developer Portal.")
+    base_url: Url = setting(URL, "Root of the REST API with its version, for a proxy of your own.")
     gateway_url: Annotated[str, looks_like(r"wss?://[^\s/?#]+(/\S*)?", "a URL that begins with ws:// or wss://")] = (
-        Field(default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own.")
+        setting(GATEWAY_URL, "The gateway's WebSocket, for a proxy of your own.")
     )
-    dm: DirectMessages[Snowflake] = Field(default=DirectMessages[Snowflake](), description="Direct messages.")
-    groups: Groups[Snowflake, Snowflake] = Field(
-        default=Groups[Snowflake, Snowflake](), description="Servers and their channels."
-    )
-    threads: DiscordThreads = Field(default=DiscordThreads(), description="Threads and forum posts.")
+    dm: DirectMessages[Snowflake] = setting(DirectMessages[Snowflake](), "Direct messages.")
+    groups: Groups[Snowflake, Snowflake] = setting(Groups[Snowflake, Snowflake](), "Servers and their channels.")
+    threads: DiscordThreads = setting(DiscordThreads(), "Threads and forum posts.")
 
     def opens_thread(self, message: InboundMessage) -> bool:
         opens = self.threads.open == "always" or (self.threads.open == "on_mention" and message.mentioned)
@@ -77,9 +74,9 @@ class DiscordAccount(AccountSection):
 class Discord(DiscordAccount, PlatformSection):
     """Discord."""
 
-    enabled: bool = Field(default=False, description="Connect to Discord; true as soon as a token is given.")
-    accounts: dict[str, DiscordAccount] = Field(
-        default={}, description="Further bots; what one does not say is as in the block above it."
+    enabled: bool = setting(False, "Connect to Discord; true as soon as a token is given.")
+    accounts: dict[str, DiscordAccount] = setting(
+        {}, "Further bots; what one does not say is as in the block above it."
     )
 
     @model_validator(mode="after")

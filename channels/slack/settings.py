@@ -2,12 +2,10 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
-
 from channels.actions import THREADED, ToolAction
 from channels.failures import Rates
 from channels.message import ChatKind, InboundMessage
-from channels.section import Id, Secret, Url, looks_like
+from channels.section import Id, Secret, Url, looks_like, setting
 from channels.settings import (
     AccountSection,
     ChannelSection,
@@ -40,9 +38,7 @@ ChannelId = Annotated[
 class SlackListen(Listen):
     """Where requests of Slack are taken."""
 
-    path: HttpPath = Field(
-        default="/slack/events", description="The path of the Request URLs; takes all kinds of requests."
-    )
+    path: HttpPath = setting("/slack/events", "The path of the Request URLs; takes all kinds of requests.")
 
 
 class SlackAccount(AccountSection):
@@ -73,19 +69,19 @@ class SlackAccount(AccountSection):
     silence: ClassVar[float] = 300.0
     on_its_way: ClassVar[float] = 60.0
 
-    bot_token: Secret = Field(default=None, description="The bot token, xoxb-….")
-    app_token: Secret = Field(default=None, description="The app-level token, xapp-…, which Socket Mode needs.")
-    signing_secret: Secret = Field(default=None, description="The signing secret, which mode http needs.")
-    mode: Literal["socket", "http"] = Field(
-        default="socket", description="How events arrive: by a connection of the bot's own, or as requests to `listen`."
+    bot_token: Secret = setting(None, "The bot token, xoxb-….")
+    app_token: Secret = setting(None, "The app-level token, xapp-…, which Socket Mode needs.")
+    signing_secret: Secret = setting(None, "The signing secret, which mode http needs.")
+    mode: Literal["socket", "http"] = setting(
+        "socket", "How events arrive: by a connection of the bot's own, or as requests to `listen`."
     )
-    listen: SlackListen = Field(default=SlackListen(), description="Where mode http takes requests.")
-    base_url: Url = Field(default=URL, description="Root of the Web API, for a server or proxy of your own.")
-    reply_in: Literal["thread", "channel"] = Field(
-        default="thread", description="Where a mention in a channel is answered: in a thread under it, or beside it."
+    listen: SlackListen = setting(SlackListen(), "Where mode http takes requests.")
+    base_url: Url = setting(URL, "Root of the Web API, for a server or proxy of your own.")
+    reply_in: Literal["thread", "channel"] = setting(
+        "thread", "Where a mention in a channel is answered: in a thread under it, or beside it."
     )
-    dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
-    groups: Groups[UserId, ChannelId] = Field(default=Groups[UserId, ChannelId](), description="Groups and channels.")
+    dm: DirectMessages[UserId] = setting(DirectMessages[UserId](), "Direct messages.")
+    groups: Groups[UserId, ChannelId] = setting(Groups[UserId, ChannelId](), "Groups and channels.")
 
     def opens_thread(self, message: InboundMessage) -> bool:
         in_channel = message.origin.place.kind is ChatKind.CHANNEL
@@ -105,9 +101,9 @@ class SlackAccount(AccountSection):
 class Slack(SlackAccount, PlatformSection):
     """Slack."""
 
-    enabled: bool = Field(default=False, description="Connect to Slack; true as soon as a bot token is given.")
-    accounts: dict[str, SlackAccount] = Field(
-        default={}, description="Further bots; what one does not say, tokens aside, is as in the block above it."
+    enabled: bool = setting(False, "Connect to Slack; true as soon as a bot token is given.")
+    accounts: dict[str, SlackAccount] = setting(
+        {}, "Further bots; what one does not say, tokens aside, is as in the block above it."
     )
 
 

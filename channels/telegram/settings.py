@@ -4,10 +4,10 @@ from ipaddress import ip_address
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from channels.actions import COMMON, ToolAction
-from channels.section import Id, Secret, Url, conflict, looks_like
+from channels.section import Id, Secret, Url, conflict, looks_like, setting
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection, Proof
 
 # The actions of the `message` tool; the module `actions` carries out those that make no delivery.
@@ -46,23 +46,21 @@ class TelegramAccount(AccountSection):
     # Seconds for which Telegram may hold a poll without updates.
     poll_timeout: ClassVar[int] = 30
 
-    token: Secret = Field(default=None, description="The token from @BotFather.")
-    base_url: Url = Field(default=URL, description="Root of the Bot API, for a server or proxy of your own.")
-    base_file_url: Url | None = Field(default=None, description="Root for files; without it /file/bot beside base_url.")
-    mode: Literal["polling", "webhook"] = Field(
-        default="polling", description="How updates arrive: asked for, or brought by Telegram to webhook_url."
+    token: Secret = setting(None, "The token from @BotFather.")
+    base_url: Url = setting(URL, "Root of the Bot API, for a server or proxy of your own.")
+    base_file_url: Url | None = setting(None, "Root for files; without it /file/bot beside base_url.")
+    mode: Literal["polling", "webhook"] = setting(
+        "polling", "How updates arrive: asked for, or brought by Telegram to webhook_url."
     )
-    listen: Listen = Field(default=Listen(), description="Where the updates of a webhook are taken.")
-    webhook_url: Url | None = Field(
-        default=None,
-        description="The public HTTPS address that leads to listen; needed unless the server is one of your own.",
+    listen: Listen = setting(Listen(), "Where the updates of a webhook are taken.")
+    webhook_url: Url | None = setting(
+        None, "The public HTTPS address that leads to listen; needed unless the server is one of your own."
     )
-    rich: Literal["off", "auto"] = Field(
-        default="off",
-        description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
+    rich: Literal["off", "auto"] = setting(
+        "off", "auto: tables, task lists and formulas as rich messages, which some apps do not show."
     )
-    dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
-    groups: Groups[UserId] = Field(default=Groups[UserId](), description="Groups and channels.")
+    dm: DirectMessages[UserId] = setting(DirectMessages[UserId](), "Direct messages.")
+    groups: Groups[UserId] = setting(Groups[UserId](), "Groups and channels.")
 
     def proofs(self) -> tuple[Proof, ...]:
         return (Proof("token", f"{self.base_url}{self.secret('token')}/getMe"),)
@@ -71,9 +69,9 @@ class TelegramAccount(AccountSection):
 class Telegram(TelegramAccount, PlatformSection):
     """Telegram."""
 
-    enabled: bool = Field(default=False, description="Connect to Telegram; true as soon as a token is given.")
-    accounts: dict[str, TelegramAccount] = Field(
-        default={}, description="Further bots; what one does not say is as in the block above it."
+    enabled: bool = setting(False, "Connect to Telegram; true as soon as a token is given.")
+    accounts: dict[str, TelegramAccount] = setting(
+        {}, "Further bots; what one does not say is as in the block above it."
     )
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ import pytest
 from agent.events import MessageStart, Outcome, ToolExecutionEnd
 from agent.tools.conversation import STAY_SILENT
 from bot.people.access import OWNER
+from bot.persistence.approvals import Choice
 from tests.agent.test_loop import answer_label, results, tool
 from tests.asking import ASKED, AskingTool, approval, said
 from tests.scripted_model import texts
@@ -116,7 +117,7 @@ async def test_what_people_denied_is_no_failure(tmp_path: Path) -> None:
         hark.model.add(Call("ask", {"label": "it"}))
         hark.model.add("As you like.")
         await hark.write("do it")
-        assert await hark.service.parts.requests.decide(await approval(hark), "denied", "telegram:1")
+        assert await hark.service.parts.requests.decide(await approval(hark), Choice(verdict="denied"), "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end of the turn")
         await hark.delivered()
         assert said(hark) == [ASKED, "As you like."]

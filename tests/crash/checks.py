@@ -297,7 +297,10 @@ def _calls(world: World) -> list[str]:
 def _decisions(world: World) -> list[str]:
     """A call about which a person must decide runs if they allowed it, and else never; a decision is used once."""
     wrong = []
-    decided = dict(world.stored.approvals("call_id", "state"))
+    decided: dict[str, str] = {}
+    for call_id, state, ask in world.stored.approvals("call_id", "state", "ask"):
+        together = [one["call_id"] for one in json.loads(ask).get("calls", ())]
+        decided |= dict.fromkeys(together or [call_id], state)
     used: Counter[str] = Counter()
     asking = world.stored.calls("call_id", "state", "used_at", "args", name={"ask", "late", "ask_person"})
     for call_id, state, used_at, arguments in asking:

@@ -25,6 +25,7 @@ from bot.config.model import Agent, Channels, Config, Queue
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_routes import EventStream
 from bot.people.access import OWNER
+from bot.persistence.approvals import Choice
 from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.schedules import Job
 from bot.persistence.turns import TurnView
@@ -196,7 +197,9 @@ class World:
             life = self.process
             if self.service is not None and life is not None and not life.dead:
                 try:
-                    return await _answered(self.service.parts.requests.decide(approval_id, state, "telegram:A"), life)
+                    return await _answered(
+                        self.service.parts.requests.decide(approval_id, Choice(verdict=state), "telegram:A"), life
+                    )
                 except ConnectionError:
                     continue
             self._moved.clear()

@@ -7,8 +7,44 @@ _ELSEWHERE = "tests/bot/approvals/test_decided_elsewhere.py::test_"
 _IDS = "tests/bot/approvals/test_request_ids.py::test_"
 _ALONE = "tests/bot/approvals/test_requests_alone.py::test_"
 _HTTP = "tests/bot/gateway/test_approvals.py::test_"
+_BURSTS = "tests/bot/approvals/test_bursts.py::test_"
 
 FAULTS = (
+    Fault(
+        "approvals/each-call-is-asked-alone",
+        "_together",
+        "            found.append(Asked(call.call_id, item))",
+        "            pass",
+        (f"{_BURSTS}all_are_shown_in_full_and_allowed_together",),
+    ),
+    Fault(
+        "approvals/who-picks-some-allows-all",
+        "Ask.decisions",
+        "picked and number not in picked",
+        "False",
+        (f"{_BURSTS}some_are_picked[1 3]",),
+    ),
+    Fault(
+        "approvals/what-is-allowed-for-a-time-stays",
+        "Grants.of",
+        "one.until > now",
+        "True",
+        (f"{_BURSTS}what_is_allowed_for_a_time_ends_with_it",),
+    ),
+    Fault(
+        "approvals/what-is-allowed-for-a-time-is-allowed-everywhere",
+        "grant",
+        '"" if until is None else session_key',
+        '""',
+        (f"{_BURSTS}what_is_allowed_for_a_time_ends_with_it",),
+    ),
+    Fault(
+        "approvals/a-call-of-several-is-left-out",
+        "_packed",
+        "            yield text\n            text",
+        "            text",
+        (f"{_BURSTS}a_script_of_25_calls_is_one_question",),
+    ),
     Fault(
         "approvals/unseen-characters-stay-unseen",
         "_gap",
@@ -116,7 +152,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/forgotten-rules-still-allow",
-        "Requests.forget",
+        "Grants.forget",
         "        await self.load()\n        return known",
         "        return known",
         (f"{_HTTP}a_request_is_seen_decided_and_allowed_for_always",),

@@ -81,22 +81,22 @@ FAULTS = (
     Fault(
         "heartbeat-places/said-again-and-not-known",
         "Schedules.say_again",
-        "            edits.note_written(db, place, conv_id, session_key, blocks[0].source.key, words, now)\n",
+        "            edits.note_written(db, place, conv_id, session_key, key, words, now, made_from)\n",
         "            pass\n",
         _GATE,
     ),
     Fault(
         "heartbeat-places/beats-carry-the-history",
         "Heartbeat",
-        "isolated: bool = Field(default=True",
-        "isolated: bool = Field(default=False",
+        "isolated: bool = setting(True",
+        "isolated: bool = setting(False",
         _CHEAP,
     ),
     Fault(
         "heartbeat-places/beats-carry-the-files",
         "Heartbeat",
-        "light_context: bool = Field(default=True",
-        "light_context: bool = Field(default=False",
+        "light_context: bool = setting(True",
+        "light_context: bool = setting(False",
         _CHEAP,
     ),
     Fault(

@@ -95,8 +95,8 @@ FAULTS = (
     Fault(
         "inbound/names-can-leave-their-marks",
         "bot/compose.py",
-        "maketrans('\"<>[]', \"'‹›()\")",
-        "maketrans('<>[]', \"‹›()\")",
+        "dict.fromkeys('\"“”„‟″＂', \"'\")",
+        "dict.fromkeys('“”', \"'\")",
         (f"{_COMPOSE}a_name_stays_between_its_marks",),
     ),
     Fault(

@@ -87,8 +87,8 @@ FAULTS = (
     Fault(
         "messaging/not-told-elsewhere",
         "Turns.plan_elsewhere",
-        "        if session_key:\n            first",
-        "        if not session_key:\n            first",
+        "        if told.session_key:\n            first",
+        "        if not told.session_key:\n            first",
         ELSEWHERE,
     ),
     Fault(

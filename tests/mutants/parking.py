@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "parking/decided-twice",
         "decide",
-        "WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
+        "WHERE approval_id=? AND approval.state='open' AND (expires_at > ? OR ?='expired')",
         "WHERE approval_id=? AND (expires_at > ? OR ?='expired')",
         (f"{_PARKING}of_two_decisions_at_once_one_wins",),
     ),

@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "rooms/everybody-beats-by-the-checklist",
         "Beats.look",
-        "await self._checklist() if mine else None",
+        "await self._checklist() if mine else (None, ())",
         "await self._checklist()",
         (f"{_CHANGES}a_guest_has_no_checklist_and_what_their_beat_remembers_is_marked_in_their_room",),
     ),

@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "vendor_streams/deepseek-misses-its-reasoning",
         "wants_reasoning",
-        'return _of(spec.base_url or "").reasoning',
+        "return _of(spec.base_url).reasoning",
         "return False",
         (f"{_STREAM}[deepseek-7]",),
     ),

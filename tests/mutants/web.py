@@ -187,12 +187,12 @@ FAULTS = (
     Fault("web/errors-kept", "WebFetchTool.run", ">= 300", ">= 600", (f"{_TOOLS}errors_are_not_kept",)),
     Fault(
         "web/fence-left",
-        "fenced",
-        '_TAGS.sub("‹", ',
-        '(lambda sign, text: text)("‹", ',
+        "agent/web/fence.py",
+        "harmless(text).strip()",
+        "text.strip()",
         (f"{_TOOLS}no_text_leaves_its_fence",),
     ),
-    Fault("web/fence-left-unseen", "fenced", '_HIDDEN.sub("", ', "str(", (f"{_TOOLS}no_text_leaves_its_fence",)),
+    Fault("web/fence-left-unseen", "harmless", '_HIDDEN.sub("", ', "str(", (f"{_TOOLS}no_text_leaves_its_fence",)),
     Fault(
         "web/redirected-with-the-key",
         "WebSearchTool.run",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.persistence.approvals import Choice
 from tests.bot.approvals.test_approvals import Commanding
 from tests.standins.script import Call
 from tests.wire.platforms import SIDES, Discord, Side, Slack, Telegram
@@ -76,7 +77,9 @@ async def test_who_may_not_decide_is_told_so(name: str, tmp_path: Path) -> None:
             await stage.passing(lambda: len(side.posts(side.room, thread)) == 2, "the answer")
             assert "nobody else. It still waits." in side.posts(side.room, thread)[1]
             assert stage.stored.approvals("state") == [("open",)]
-            assert await service.parts.requests.decide(ident, "denied", f"{side.name}:{side.bob}", "no")
+            assert await service.parts.requests.decide(
+                ident, Choice(verdict="denied", reason="no"), f"{side.name}:{side.bob}"
+            )
             stage.model.add("As you like.")
             await stage.passing(lambda: side.posts(side.room, thread)[-1] == "As you like.", "the answer")
         assert tool.begun == []

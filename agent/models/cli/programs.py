@@ -12,6 +12,7 @@ from typing import Any
 
 from agent.models.base import ThinkingLevel
 from agent.models.cli.readers import ClaudeReader, CodexReader, GeminiReader, Reader
+from agent.models.protocol import EFFORTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Program:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-_CLAUDE_EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "max"}
+_CLAUDE_EFFORTS: dict[ThinkingLevel, str] = {**EFFORTS, "x-high": "max"}
 _SYSTEM = "Your instructions stand in the first line of what you are sent. They come from whoever runs you."
 
 
@@ -70,13 +71,7 @@ def _claude_variables(call: Call, home: Path) -> dict[str, str]:
     return {**quiet, **({"MAX_THINKING_TOKENS": "0"} if call.thinking == "off" else {})}
 
 
-_CODEX_EFFORTS: dict[ThinkingLevel, str] = {
-    "off": "none",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "x-high": "xhigh",
-}
+_CODEX_EFFORTS: dict[ThinkingLevel, str] = {**EFFORTS, "off": "none"}
 _CODEX_OFF = (
     *("features.shell_tool", "features.unified_exec", "features.apps", "features.plugins", "features.multi_agent"),
     *("features.js_repl", "features.image_generation", "features.hooks", "features.memories", "agents.enabled"),

@@ -17,7 +17,7 @@ from agent.events import AgentEvent, UpdateEvent, load
 from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView, UsageView
-from bot.persistence.approvals import Approval, Granted
+from bot.persistence.approvals import VERDICTS, Approval, Choice, Granted
 from bot.persistence.people import Person, Standing
 
 # An event of a stream, with its position when it was persisted; updates have None.
@@ -125,9 +125,10 @@ class Client:
         """What waits for a decision."""
         return await self._ask(list[Approval], "GET", "/v1/approvals")
 
-    async def settle(self, named: str, decision: str, reason: str = "") -> Approval:
+    async def settle(self, named: str, choice: Choice) -> Approval:
         """Decide about a request, by its id or the beginning of it; what cannot be decided so is Rejected."""
-        body = {"decision": decision, "reason": reason}
+        decision = next(word for word, verdict in VERDICTS.items() if verdict == choice.verdict)
+        body = {"decision": decision, "reason": choice.reason, "only": choice.picked, "seconds": choice.seconds}
         return await self._ask(Approval, "POST", f"/v1/approvals/{quote(named, safe='')}", json=body)
 
     async def rules(self) -> list[Granted]:

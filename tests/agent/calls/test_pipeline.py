@@ -14,6 +14,7 @@ from agent.errors import ToolError
 from agent.events import Outcome, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import Ask, CallContext, Hook, HookedCall, Parameters, Refused, Tool
+from bot.persistence.approvals import Choice
 from bot.telemetry.redact import MASK
 from tests.asking import approval
 from tests.scripted_model import texts
@@ -202,7 +203,7 @@ async def test_what_a_person_allows_is_what_hooks_have_made_of_it(tmp_path: Path
         await hark.delivered()
         assert 'act {"label":"it+"}' in hark.channel.texts()[0]
         assert "ran it+" not in STEPS
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end")
         assert STEPS.count("hook before it") == 2, "it begins anew at the first step"
         assert STEPS.count("ran it+") == 1
@@ -220,12 +221,12 @@ async def test_what_is_allowed_always_is_allowed_for_these_arguments_here(tmp_pa
     async with running(tmp_path, tools=lambda watch: [TracingTool()], config=config) as hark:
         ident = await parked(hark, "a", 1)
         hark.model.add("done")
-        assert await hark.service.parts.requests.decide(ident, "always", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="always"), "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end")
         assert (await act(hark, "act", {"label": "a"}))[0] == "did a"
         ident = await parked(hark, "b", 2)
         hark.model.add("then not")
-        assert await hark.service.parts.requests.decide(ident, "denied", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="denied"), "telegram:1")
         await hark.until(lambda: "then not" in hark.channel.texts(), "the answer")
         await parked(hark, "a", 3, sender="2")
         assert [step for step in STEPS if step.startswith("ran")] == ["ran a", "ran a"]
@@ -242,7 +243,7 @@ async def test_a_tool_that_asks_itself_is_asked_about_once(tmp_path: Path, verdi
         await hark.write("go")
         ident = await approval(hark)
         tool.wanted = verdict == "once"
-        assert await hark.service.parts.requests.decide(ident, verdict, "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict=verdict), "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end")
         assert len(hark.stored.approvals()) == 1
         assert STEPS[-1] == "ran it"
@@ -270,7 +271,7 @@ async def test_what_is_allowed_for_always_holds_for_the_turn_that_asked_however_
             await hark.until(over, "the end, or another request")
 
         monkeypatch.setattr(requests, "decided", late)
-        assert await requests.decide(ident, "always", "telegram:1")
+        assert await requests.decide(ident, Choice(verdict="always"), "telegram:1")
         assert len(hark.stored.approvals()) == 1
         assert STEPS[-1] == "ran it"
 

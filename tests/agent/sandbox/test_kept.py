@@ -21,7 +21,7 @@ from tests.agent.tools.commands import commands
 def test_what_is_missing_is_made_so_that_nobody_else_can(room: Path) -> None:
     (room / "SOUL.md").write_text("mine")
     kept = kept_of(room, NAMES)
-    assert kept == Kept(files=tuple(room / name for name in (*NAMES, *KEPT_FOLDERS)))
+    assert kept == Kept(files=tuple(room / name for name in (*NAMES, *KEPT_FOLDERS, "memory")))
     for name in NAMES:
         status = (room / name).lstat()
         assert stat.S_ISREG(status.st_mode)
@@ -69,7 +69,7 @@ def test_repositories_are_found_wherever_they_lie(repository: Path) -> None:
     kept = kept_of(room, ())
     nested = room / "deep/er/nested/.git"
     assert set(kept.repositories) == {room / ".git", nested}
-    assert set(kept.files) == {room / "tool-results", room / "media", room / "tree/.git"}
+    assert set(kept.files) == {room / "tool-results", room / "media", room / "memory", room / "tree/.git"}
     always = {"config", "config.worktree", "hooks", "info", "commondir"}
     assert {path.name for path in kept.leading if path.parent == nested} == always
     assert {path.name for path in kept.leading if path.parent == room / ".git"} == always | {"worktrees"}

@@ -58,7 +58,7 @@ async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting,
 
 
 async def test_a_rule_lets_a_command_run_up_to_its_level(name: Setting, room: Path) -> None:
-    tool = made(room, name, grants=lambda: (rule("work", "touch", "made"),)).exec
+    tool = made(room, name, grants=lambda session: (rule("work", "touch", "made"),)).exec
     assert (await unasked(tool, "touch made")).startswith("[exit code 0]")
     assert (room / "made").exists()
     for needs in ("network", "host"):
@@ -74,7 +74,7 @@ async def test_rules_of_older_stores_mean_the_host(name: Setting, room: Path, le
     outside = room.parent / "outside"
     outside.write_text("haddock")
     grants = (rule(level, "cat", str(outside)),)
-    tool = made(room, name, grants=lambda: grants).exec
+    tool = made(room, name, grants=lambda session: grants).exec
     assert await unasked(tool, f"cat {outside}") == "[exit code 0]\nhaddock"
     assert "haddock" not in await unasked(tool, f"cat {outside}", needs="look")
     assert "haddock" not in await unasked(tool, f"cat {outside}; true; ls", needs="look")
@@ -134,7 +134,7 @@ async def test_with_network_the_machine_itself_stays_out_of_reach(name: Setting,
 
 
 async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None:
-    tool = made(room, name, security="full", grants=lambda: (rule("host", "touch", "made"),)).exec
+    tool = made(room, name, security="full", grants=lambda session: (rule("host", "touch", "made"),)).exec
     guest = replace(Notes().context(), as_guest=True)
     for needs in ("work", "network", "host"):
         for act in (tool.asks, tool.run):
@@ -154,7 +154,7 @@ async def test_what_is_given_is_asked_about_where_it_may_change_something(
 ) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
     for in_sandbox, needs, asked in (("ask", "look", False), ("allow", "work", False), ("ask", "work", True)):
-        it = made(room, name, in_sandbox=in_sandbox, grants=lambda: (rule("work", "cat"),))
+        it = made(room, name, in_sandbox=in_sandbox, grants=lambda session: (rule("work", "cat"),))
         try:
             await it.exec.run(call("cat", background=True, needs=needs), Notes().context())
             (one,) = it.background.of("session")

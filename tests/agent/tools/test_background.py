@@ -121,7 +121,7 @@ async def test_one_that_ends_early_is_told_as_if_it_had_not_been_in_the_backgrou
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 30.0)
     async with some(tmp_path) as it:
         output = await it.exec("echo no such thing; exit 4")
-        assert output == ToolOutput(text="[exit code 4]\nno such thing\n")
+        assert (output.text, output.goes_on, output.is_error) == ("[exit code 4]\nno such thing\n", False, False)
         await it.made.until_told(1)
         assert it.made.told == [("session", "")]
         assert await it.process("list") == "Nothing runs in the background."

@@ -34,7 +34,7 @@ def decided(root: Path, needs: Level | None = None, command: str = PROGRAM, **mo
     settings: Any = {"security": "allowlist", "asking": "on-miss", "fallback": "deny"}
     settings |= {"in_sandbox": "ask", "network": "ask"} | more
     judge = Judge(workspace=root, path=os.environ["PATH"], allowlist=())
-    permission = Permission(confined=confined, judge=judge, grants=lambda: grants, **settings)
+    permission = Permission(confined=confined, judge=judge, grants=lambda session: grants, **settings)
     try:
         verdict = permission.of(command, root, {}, needs, only_look=guest)
         ask = permission.ask(bound=(), subject=command, missed=verdict.missed, rules=verdict.rules)
@@ -198,7 +198,7 @@ def test_a_rule_of_an_older_store_means_the_host(tmp_path: Path) -> None:
     judge = Judge(workspace=tmp_path, path=os.environ["PATH"], allowlist=())
     permission = Permission(
         security="allowlist", asking="on-miss", fallback="deny", in_sandbox="ask", network="ask", confined=True,
-        judge=judge, grants=lambda: ("call:something", f"exec:{rule}"),
+        judge=judge, grants=lambda session: ("call:something", f"exec:{rule}"),
     )  # fmt: skip
     for needs, wanted in (("host", "host"), ("work", "work"), (None, "host")):
         assert permission.of(PROGRAM, tmp_path, {}, cast("Level | None", needs)) == Verdict(cast(Level, wanted), ())
@@ -261,7 +261,7 @@ async def test_what_is_allowed_for_always_is_just_that(tmp_path: Path) -> None:
     rule = load_rule(grant.removeprefix("exec:"))
     assert (rule.binary, rule.arguments, rule.folder) == (shutil.which("touch"), ("made",), str(tmp_path))
     assert "made" in ask.granted
-    granted: Any = {"security": "allowlist", "grants": lambda: ("call:something", grant)}
+    granted: Any = {"security": "allowlist", "grants": lambda session: ("call:something", grant)}
     assert await verdict(tmp_path, OTHER, **granted) == "run"
     assert await verdict(tmp_path, "touch other", **granted) == "ask+"
     assert await verdict(tmp_path, f"{OTHER} && touch other", **granted) == "ask+"

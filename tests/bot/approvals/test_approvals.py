@@ -105,7 +105,7 @@ async def test_what_is_asked_and_how_it_reads_once_it_is_decided(tmp_path: Path)
             "Why I ask:\n- `rm` is not \\*listed\\*. ✓ \\*\\*Allowed once\\*\\*\n\n"
             "⚠️ Note:\n- It deletes \\[all\\](x).\n\n"
             "*Always allow* would also allow from now on: `rm -rf build`\n\n"
-            f"An owner decides until Tue 2026-07-14 04:03 UTC: `/approve {short} once`, `always` or `deny`."
+            f"An owner decides until Tue 2026-07-14 04:03 UTC: `/approve {short} once`, `always`, `for 15m` or `deny`."
             " `yes` or `no` decides as well."
         )
         assert [(one.label, one.sends) for one in shown.buttons] == [
@@ -157,7 +157,7 @@ async def test_approve_as_people_type_it(tmp_path: Path) -> None:
             assert hark.stored.approvals("state", approval_id=ident) == [(state,)]
             assert state != "denied" or hark.stored.approvals("reason", approval_id=ident) == [(reason,)]
             await hark.until(lambda ends=number: len(hark.ends(KEY)) == 2 * ends, "the end")  # type: ignore[misc]
-        assert hark.service.parts.requests.granted() == {f"exec:{COMMAND}"}
+        assert hark.service.parts.requests.grants.of("") == {f"exec:{COMMAND}"}
 
 
 async def test_what_is_not_understood_decides_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from bot.persistence.approvals import Choice
+from tests.bot.background.test_schedule import command
 from tests.service import Hark, running
 from tests.standins.script import Call
 
@@ -25,7 +27,7 @@ async def decide(hark: Hark, verdict: Any) -> str:
     """Of the open request; what the model is told then."""
     ((approval_id,),) = hark.stored.approvals("approval_id", state="open")
     events = len(hark.events)
-    assert await hark.service.parts.requests.decide(approval_id, verdict, "telegram:1")
+    assert await hark.service.parts.requests.decide(approval_id, Choice(verdict=verdict), "telegram:1")
     await hark.until(lambda: hark.ends("agent:main:telegram:direct:1", events), "the end")
     return hark.model.requests[-1].messages[-1].tool_results[0].text
 
@@ -41,11 +43,14 @@ async def test_what_is_allowed_once_runs_once_and_what_is_allowed_for_always_doe
         assert await decide(hark, "once") == "[exit code 0]\n[no output]"
         assert (workspace / "made").exists()
         assert (workspace / "log.txt").read_text() == "x\n"
+        await command(hark, "/new")  # what a command on this machine prints is a reason to ask, rule or not
         assert await told(hark, "touch made") is None
         assert await decide(hark, "always") == "[exit code 0]\n[no output]"
+        await command(hark, "/new")
         assert await told(hark, "touch made") == "[exit code 0]\n[no output]"
         assert await told(hark, "touch other") is None
         assert "A person denied this call" in await decide(hark, "denied")
         assert not (workspace / "other").exists()
     async with running(tmp_path) as hark:
+        await command(hark, "/new")
         assert await told(hark, "touch made") == "[exit code 0]\n[no output]", "also behind a restart"

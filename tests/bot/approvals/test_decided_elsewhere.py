@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.tools.conversation import AskPersonTool
+from bot.persistence.approvals import Choice
 from channels.message import Quoted
 from channels.outgoing import Action, Delivery, Refused, SendResult, Sent
 from tests.asking import approval
@@ -101,7 +102,7 @@ async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> N
                 assert delivery.action is not Action.EDIT
                 return Sent("9")
             ((ident,),) = hark.stored.approvals("approval_id")
-            assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+            assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
             await hark.until(lambda: hark.stored.deliveries(source=f"told:ask:{ident}"), "the edit")
             return Refused("no")
 

@@ -42,7 +42,7 @@ async def test_a_reply_is_carried_out_after_a_start(
     async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
         ident = await begin(hark, then="", **at(DIRECT, "1"))
         kept = await written(hark, said, reply_to="1")
-        assert (kept["text"], kept["decides"]) == (said, {"request_id": ident, "decision": decision})
+        assert (kept["text"], kept["decides"]) == (said, {"request_id": ident, "decision": decision, "picked": []})
     if older:
         order = {"once": "once", "denied": "deny", "ask": f"ask {said}"}[decision]
         as_before(tmp_path, kept, f"/approve {ident} {order}")
@@ -61,7 +61,7 @@ async def test_an_answer_is_carried_out_after_a_start(tmp_path: Path, older: boo
     async with running(tmp_path) as hark:
         ident = await asked(hark, OPEN)
         kept = await written(hark, said)
-        assert (kept["text"], kept["decides"]) == (said, {"request_id": ident, "decision": "answered"})
+        assert (kept["text"], kept["decides"]) == (said, {"request_id": ident, "decision": "answered", "picked": []})
         hark.model.tolerate("unused")
     if older:
         as_before(tmp_path, kept, f"/answer {ident} {said}")

@@ -8,7 +8,7 @@ import pytest
 
 from agent.tools.base import Ask, CallContext
 from bot.approvals.commands import LATE
-from bot.persistence.approvals import Approval
+from bot.persistence.approvals import Approval, Choice
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import Commanding, begin, order, shows
 from tests.bot.approvals.test_parking import over
@@ -41,7 +41,7 @@ async def test_what_expired_counts_for_what_was_shown(tmp_path: Path) -> None:
         hark.time.advance(60)
         second = await approval(hark, 2)
         assert tool.begun == [], "nobody was asked about that"
-        assert await hark.service.parts.requests.decide(second, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(second, Choice(verdict="once"), "telegram:1")
         await over(hark)
         assert tool.begun == ["it"]
 
@@ -55,7 +55,7 @@ async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path) -> None:
             """What somebody reads just before another one decides."""
             hark.service.parts.store.approvals.find = find  # type: ignore[method-assign]
             before = await find(named)
-            assert await hark.service.parts.requests.decide(ident, "once", "telegram:3")
+            assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:3")
             return before
 
         hark.service.parts.store.approvals.find = found  # type: ignore[method-assign]

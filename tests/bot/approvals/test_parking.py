@@ -8,6 +8,7 @@ import pytest
 from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
 from agent.message import ToolResult
 from bot.people.access import OWNER
+from bot.persistence.approvals import Choice
 from bot.persistence.inbox import AcceptedMessage
 from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval, said
@@ -58,7 +59,7 @@ async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
         assert hark.stored.messages("state") == [("taken",)]
         assert hark.service.parts.lanes.active == 0
 
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         end = await over(hark)
         assert (tool.begun, results(hark), said(hark)) == (["it"], ["did it"], [ASKED, "done"])
         assert end.outcome is Outcome.COMPLETED
@@ -72,7 +73,7 @@ async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
         hark.model.add(Call("ask", {"label": "it"}))
         hark.model.add("done")
         await hark.write("do it")
-        await hark.service.parts.requests.decide(await approval(hark), "once", "telegram:1")
+        await hark.service.parts.requests.decide(await approval(hark), Choice(verdict="once"), "telegram:1")
         await over(hark)
         run = hark.events[0].run.run_id
         told = [event for event in hark.events if isinstance(event, AgentStart | AgentEnd)]
@@ -98,7 +99,7 @@ async def test_a_call_that_is_not_allowed(tmp_path: Path, state: str, reason: st
         hark.model.add("so be it")
         await hark.write("do it")
         ident = await approval(hark)
-        assert await hark.service.parts.requests.decide(ident, state, "telegram:1", reason)  # type: ignore[arg-type]
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict=state, reason=reason), "telegram:1")  # type: ignore[arg-type]
         await over(hark)
         assert (tool.begun, results(hark), hark.stored.calls("state")) == ([], [told], [("denied",)])
         (ended,) = [event for event in hark.events if isinstance(event, ToolExecutionEnd)]
@@ -115,12 +116,13 @@ async def test_of_two_decisions_at_once_one_wins(tmp_path: Path) -> None:
         ident = await approval(hark)
         decide = hark.service.parts.requests.decide
         won = await asyncio.gather(
-            *(decide(ident, "once", f"telegram:{n}") for n in range(5)), decide(ident, "denied", "x")
+            *(decide(ident, Choice(verdict="once"), f"telegram:{n}") for n in range(5)),
+            decide(ident, Choice(verdict="denied"), "x"),
         )
         assert won.count(True) == 1
         await over(hark)
-        assert not await decide(ident, "denied", "telegram:1"), "too late"
-        assert not await decide("no such one", "once", "telegram:1")
+        assert not await decide(ident, Choice(verdict="denied"), "telegram:1"), "too late"
+        assert not await decide("no such one", Choice(verdict="once"), "telegram:1")
         assert len(tool.begun) == (hark.stored.approvals("state") == [("once",)])
         assert len(starts(hark.events)) == 2
 
@@ -139,14 +141,11 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
         hark.model.add(*[Call(name, {"label": label}) for name, label in labels])
         hark.model.add("done")
         await hark.write("do it")
-        first = await approval(hark)
+        ident = await approval(hark)
         states = [state for (state,) in hark.stored.calls("state")]
-        assert states == ["done", "done", "waiting", "asked", "asked", "asked"]
-        assert await hark.service.parts.requests.decide(first, "denied", "telegram:1")
-        second = await approval(hark, 2)
-        states = [state for (state,) in hark.stored.calls("state")]
-        assert states == ["done", "done", "denied", "done", "waiting", "asked"]
-        assert await hark.service.parts.requests.decide(second, "always", "telegram:1")
+        assert states == ["done", "done", "waiting", "asked", "waiting", "asked"]
+        choice = Choice(verdict="once", picked=(2,))
+        assert await hark.service.parts.requests.decide(ident, choice, "telegram:1")
         await over(hark)
         assert asking.begun == ["free", "d"]
         names = sorted(one.name for one in hark.model.requests[0].tools)
@@ -154,7 +153,7 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
             *("quick a", "did free", "A person denied this call", "quick c", "did d"),
             f"There is no tool named 'nope'. Tools: {', '.join(names)}.",
         ]
-        assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.PARKED, Outcome.COMPLETED]
+        assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.COMPLETED]
 
 
 async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
@@ -169,7 +168,7 @@ async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
         await lanes_idle()
         assert hark.stored.turns("state", "crashes") == [("parked", 0)]
         assert hark.model.requests == []
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await over(hark)
         assert (tool.begun, said(hark)) == (["it"], ["done"])
         assert [event.id.partition("/")[2] for event in starts(hark.events)] == ["start.2"]
@@ -183,7 +182,10 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
         await hark.write("do it")
         ident = await approval(hark)
         await lanes_idle()
-        assert await hark.service.parts.store.approvals.decide(ident, "once", "telegram:1") == (KEY, False)
+        assert await hark.service.parts.store.approvals.decide(ident, Choice(verdict="once"), "telegram:1") == (
+            KEY,
+            False,
+        )
         claimed = await hark.service.parts.store.turns.claim(KEY, "worker", answering)
         assert claimed is not None
         assert [decision.state for decision in claimed.decisions.values()] == ["once"]
@@ -204,10 +206,10 @@ async def test_a_decision_counts_for_what_was_shown(tmp_path: Path) -> None:
         await hark.write("do it")
         first = await approval(hark)
         tool.where = "elsewhere"
-        assert await hark.service.parts.requests.decide(first, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(first, Choice(verdict="once"), "telegram:1")
         second = await approval(hark, 2)
         assert (second != first, tool.begun, hark.stored.calls("state")) == (True, [], [("waiting",)])
-        assert await hark.service.parts.requests.decide(second, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(second, Choice(verdict="once"), "telegram:1")
         await over(hark)
         assert tool.begun == ["it"]
 
@@ -224,7 +226,7 @@ async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Pa
         assert len(hark.model.requests) == 2, "a message of the session waits"
         hark.model.add("done")
         hark.model.add("this, too")
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await hark.until(lambda: "this, too" in said(hark), "both answers")
         assert said(hark) == [ASKED, "done", "this, too"]
 
@@ -244,7 +246,7 @@ async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
         else:
             await hark.write(command, "next")
         await hark.until(lambda: "hello again" in said(hark), "the next answer")
-        assert not await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert not await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         assert (tool.begun, hark.stored.calls("state")) == ([], [("cut",), ("cut",)])
         assert hark.stored.approvals("state") == [("expired",)]
         assert hark.stored.turns("state", "outcome", turn_id=run) == [("stopped", "aborted")]
@@ -288,7 +290,9 @@ async def test_nobody_decides_in_time(tmp_path: Path) -> None:
         await lanes_idle()
         assert hark.stored.turns("state") == [("parked",)]
         hark.time.advance(1)
-        assert not await hark.service.parts.requests.decide(ident, "once", "telegram:1"), "a second too late"
+        assert not await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1"), (
+            "a second too late"
+        )
         await hark.service.parts.lanes.sweep()
         await over(hark)
         assert (tool.begun, results(hark), said(hark)) == ([], [OTHERWISE], [ASKED, "then not"])
@@ -317,7 +321,7 @@ async def test_only_running_time_counts(tmp_path: Path) -> None:
         assert hark.ends(KEY)[0].duration == 60
         hark.time.advance(80_000)
         await loop.advance(80_000)
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         end = await over(hark)
         assert (end.outcome, end.duration) == (Outcome.COMPLETED, 90)
 
@@ -357,7 +361,7 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
         assert await hark.service.parts.api.steer(run, "and be quick", OWNER)
         await lanes_idle()
         assert hark.stored.turns("state") == [("parked",)]
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await over(hark)
         roles = [message.role for message in hark.model.requests[-1].messages]
         assert roles == ["user", "assistant", "tool", "user"]
@@ -377,6 +381,6 @@ async def test_an_approval_that_was_lost_is_asked_for_anew(tmp_path: Path) -> No
         ident = await approval(hark)
         assert ident != lost
         hark.model.add("done")
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await over(hark)
         assert tool.begun == ["it"]

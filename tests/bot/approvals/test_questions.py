@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.tools.conversation import AskPersonTool
+from bot.persistence.approvals import Choice
 from channels.message import Attachment, InboundKind, Origin
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, at
@@ -146,5 +147,5 @@ async def test_a_command_is_no_answer(tmp_path: Path) -> None:
         await hark.write("/status", kind=InboundKind.COMMAND)
         await hark.delivered()
         assert hark.stored.approvals("state") == [("open",)]
-        assert await hark.service.parts.requests.decide(ident, "answered", "telegram:1", "red")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="answered", reason="red"), "telegram:1")
         await ended(hark)

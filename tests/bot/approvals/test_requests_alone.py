@@ -7,6 +7,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
+from bot.persistence.approvals import Choice
 from tests.bot.approvals.test_approvals import OPEN, Commanding, begin, shows
 from tests.service import Hark, running
 
@@ -33,10 +34,10 @@ async def test_one_that_cannot_be_read_does_not_keep_the_others_from_being_shown
         hark.model.default = "done"
         decide = hark.service.parts.requests.decide
         with capture_logs() as lines:
-            assert await decide(broken, "once", "telegram:1")
+            assert await decide(broken, Choice(verdict="once"), "telegram:1")
             await hark.until(lambda: any(line["event"] == FAILED for line in lines), "the first try")
             await hark.time.until_pause(1)
-            assert await decide(other, "once", "telegram:1")
+            assert await decide(other, Choice(verdict="once"), "telegram:1")
             await told(hark, "3", "Allowed once")
             for pause in (1, 2, 4):
                 await hark.time.until_pause(pause)

@@ -10,6 +10,7 @@ from agent import models
 from agent.events import AgentEnd, AgentStart, MessageEnd, MessageUpdate, Outcome
 from agent.models.base import ModelClient, ModelSpec
 from bot.cli.terminal.view import Piece, View
+from bot.persistence.approvals import Choice
 from bot.persistence.schedules import Job
 from channels.outgoing import Action
 from heartbeat.schedule import Every
@@ -320,7 +321,7 @@ async def test_a_beat_that_waited_for_a_person_keeps_its_words(tmp_path: Path) -
         assert await hark.until_texts(2)
         assert said(hark)[1:] == [ASKED]
         hark.model.add("It is shut now.")
-        assert await hark.service.parts.requests.decide(await approval(hark), "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(await approval(hark), Choice(verdict="once"), "telegram:1")
         await hark.until_texts(4)
         assert said(hark)[2:] == ["The shed is open.\n\nIt is shut now."]
         assert asking.begun == ["shut it"]

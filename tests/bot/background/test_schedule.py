@@ -122,7 +122,8 @@ async def test_it_goes_by_the_session_and_not_by_who_asks(tmp_path: Path) -> Non
 
 
 async def test_in_the_session_that_all_share_only_owners_can(tmp_path: Path) -> None:
-    async with running(tmp_path, config={"sessions": {"dm_scope": "main"}}) as hark:
+    config = {"sessions": {"dm_scope": "main"}, "tools": {"untrusted": {"person": "allow"}}}
+    async with running(tmp_path, config=config) as hark:
         for sender, refused in (("2", True), ("1", False)):
             hark.model.add(Call("schedule", {"every": "1h", "prompt": "x"}))
             hark.model.add("done")

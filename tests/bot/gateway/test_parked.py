@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from agent.message import ToolCall
+from bot.persistence.approvals import Choice
 from bot.persistence.turns import TurnState
 from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
@@ -23,7 +24,7 @@ async def parked(at: House) -> str:
 
 async def decide(at: House, run: str) -> bool:
     ((ident,),) = at.stored.approvals("approval_id", turn_id=run)
-    return await at.service.parts.requests.decide(ident, "once", "owner")
+    return await at.service.parts.requests.decide(ident, Choice(verdict="once"), "owner")
 
 
 async def test_a_wait_goes_on_while_the_run_is_parked(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bot.persistence.approvals import Choice
 from bot.persistence.turns import TurnState
 from channels.message import InboundKind
 from tests.bot.persistence.contract import Opens, Time, accept, claim, parked
@@ -20,7 +21,7 @@ async def test_of_all_decisions_one_wins_and_is_used_once(opens: Opens, state: s
         assert await store.turns.claim(KEY, "two", answering) is None, "it waits"
         assert await store.recovery.cut_turns("two") == []
         decided = await asyncio.gather(
-            *(store.approvals.decide(approval, state, f"telegram:{n}") for n in range(3))  # type: ignore[arg-type]
+            *(store.approvals.decide(approval, Choice(verdict=state), f"telegram:{n}") for n in range(3))  # type: ignore[arg-type]
         )
         assert [found for found in decided if found] == [(KEY, False)]
         resumed = await claim(store, "two")
@@ -37,7 +38,7 @@ async def test_nobody_can_decide_too_late(opens: Opens) -> None:
         await accept(store, "one")
         approval = await parked(store, await claim(store), seconds=60)
         time.at += 60_000
-        assert await store.approvals.decide(approval, "once", "telegram:1") is None
+        assert await store.approvals.decide(approval, Choice(verdict="once"), "telegram:1") is None
         (decision,) = (await claim(store)).decisions.values()
         assert decision.state == "expired"
 
@@ -62,7 +63,7 @@ async def test_a_stop_ends_a_turn_that_waits(opens: Opens) -> None:
         (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
         kept = await store.stops.stop(seq, KEY, lambda stopped: ())
         assert kept.stopped.turns == (turn.turn_id,)
-        assert await store.approvals.decide(approval, "once", "telegram:1") is None
+        assert await store.approvals.decide(approval, Choice(verdict="once"), "telegram:1") is None
         view = await store.reads.turn(turn.turn_id)
         assert view is not None
         assert view.state is TurnState.STOPPED

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.message import ToolResult
+from bot.persistence.approvals import Choice
 from channels.message import InboundMessage
 from tests.asking import AskingTool, approval
 from tests.bot.approvals.test_approvals import OPEN
@@ -130,7 +131,7 @@ async def test_the_count_holds_while_a_turn_is_parked_and_over_a_restart(tmp_pat
         for call in send[2:4]:
             hark.model.add(call)
         hark.model.add("done")
-        assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+        assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await hark.until(lambda: "done" in hark.channel.texts("2"), "the end of the turn")
         assert [text.rpartition("\n")[2] for text in hark.channel.texts("3")] == ["message 2"]
         results = [part for part in hark.model.requests[-1].messages[-1].parts if isinstance(part, ToolResult)]

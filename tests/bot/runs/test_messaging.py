@@ -417,7 +417,8 @@ async def test_what_the_service_itself_said_is_not_edited(tmp_path: Path) -> Non
 
 async def test_over_http_and_for_other_channels_it_has_to_be_named(tmp_path: Path) -> None:
     """The session that all share has the tool; what has no conversation to write into names one."""
-    every = {"sessions": {"dm_scope": "main"}, "tools": {"message": {"reach": "all"}}}
+    tools = {"message": {"reach": "all"}, "untrusted": {"person": "allow"}}
+    every = {"sessions": {"dm_scope": "main"}, "tools": tools}
     async with service(tmp_path, every) as hark:
         await hark.accept(written(hark, "hello", "2", "Bob"))
         await hark.until_texts(1, "2")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.compaction import summary
-from agent.message import Entry, Message, Provenance, Text, ToolOutput, ToolResult
-from agent.origins import label, merged
+from agent.message import Entry, Message, Provenance, Text, ToolOutput, ToolResult, merged
+from agent.origins import label
 from agent.tools.base import CallContext, Tool
 from agent.web.tools import WebFetchParameters, WebFetchTool
 from channels.message import ChatKind, Place, Quoted
@@ -52,7 +52,7 @@ async def test_what_stands_in_a_file_plans_nothing_without_a_question(tmp_path: 
         put(hark)
         await obey(hark, Call("read", {"path": "letter.txt"}), PLAN, parks=True)
         (shown,) = asked(hark)
-        assert "because of: the file letter.txt" in shown
+        assert "because of: the file “letter.txt" in shown
         assert hark.stored.jobs("job_id", name="look") == []
         offer = next(sent for sent in hark.channel.sent if sent.buttons)
         assert [button.label for button in offer.buttons] == ["Allow once", "Allow for this task", "Deny"]
@@ -71,8 +71,10 @@ async def test_allowed_for_the_task_it_is_not_asked_again_until_new(tmp_path: Pa
         assert len(hark.stored.jobs("job_id", name="look")) == 1
         await hark.delivered()
         why = await command(hark, "/why")
-        assert "Asked because of: the file letter.txt" in why
+        assert "Asked because of: the file “letter.txt" in why
         assert "Allowed for this task" in why
+        assert "What I did last:\n- `schedule {" in why
+        assert why.endswith("Made from: the file “letter.txt”")
         await obey(hark, Call("schedule", {"every": "3h", "prompt": "again"}))
         assert not asked(hark), "the same sink and kind"
         await obey(hark, Call("write", {"path": "MEMORY.md", "content": "x", "mode": "append"}), parks=True)
@@ -128,7 +130,19 @@ async def test_words_of_others_in_a_group_act_for_no_owner(tmp_path: Path) -> No
         hark.model.add(Call("write", {"path": "MEMORY.md", "content": "x", "mode": "append"}))
         await group(hark, "go on", "1")
         await hark.until(lambda: asked(hark), "a question")
-        assert "because of: N6" in asked(hark)[0]
+        assert "because of: “N6" in asked(hark)[0]
+
+
+async def test_others_are_not_asked_about_people_like_them(tmp_path: Path) -> None:
+    async with running(tmp_path, config=OPEN) as hark:
+        hark.model.add("Hello.")
+        await group(hark, "Tell chat 9 everything!", "5")
+        await hark.until(lambda: "Hello." in hark.channel.texts("-7"), "an answer")
+        hark.model.add(Call("message", {"action": "send", "to": "9", "text": "everything"}))
+        hark.model.add("Done.")
+        await group(hark, "go on", "6")
+        await hark.until(lambda: asked(hark) or "Done." in hark.channel.texts("-7"), "the answer")
+        assert not asked(hark)
 
 
 async def test_words_of_owners_in_a_group_are_no_reason(tmp_path: Path) -> None:
@@ -140,12 +154,33 @@ async def test_words_of_owners_in_a_group_are_no_reason(tmp_path: Path) -> None:
         assert not asked(hark)
 
 
+@pytest.mark.parametrize("shown", [True, False])
+async def test_an_answer_that_is_replied_to_bears_what_it_was_made_from(tmp_path: Path, shown: bool) -> None:
+    async with running(tmp_path) as hark:
+        put(hark)
+        if shown:
+            hark.model.add(Call("read", {"path": "letter.txt"}))
+        hark.model.add("It says so.")
+        await hark.write("what does it say?")
+        await hark.until_texts(1)
+        await hark.delivered()
+        await command(hark, "/new")
+        ((ident,),) = hark.stored.deliveries("platform_id", said="It says so.")
+        hark.model.add(PLAN)
+        if not shown:
+            hark.model.add("Done.")
+        said = Quoted(author="Hark", text="It says so.", by_me=True)
+        await hark.write("and this?", reply_to=ident, replied=said)
+        await hark.until(lambda: asked(hark) or "Done." in hark.channel.texts(), "an answer")
+        assert len(asked(hark)) == shown
+
+
 async def test_what_is_passed_on_is_somebody_elses(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hark.model.add(PLAN)
         await hark.write("look at this", forwarded=Quoted(author="Eve", text="Plan something!"))
         await hark.until(lambda: asked(hark), "a question")
-        assert "because of: Eve" in asked(hark)[0]
+        assert "because of: “Eve" in asked(hark)[0]
 
 
 def test_a_summary_bears_what_it_stands_for() -> None:
@@ -188,6 +223,7 @@ class Page(Tool[WebFetchParameters]):
 
     name, description, parameters = "web_fetch", "Read a page.", WebFetchParameters
     sink = WebFetchTool.sink
+    reads_web = True
 
     async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
         fetched.append(parameters.url)
@@ -212,4 +248,4 @@ async def test_an_address_of_a_page_is_followed_and_one_that_the_model_made_is_a
         )
         assert len(asked(hark)) == questions
         assert (url in fetched) == (not questions)
-        assert not questions or "because of: the page evil.example" in asked(hark)[0]
+        assert not questions or "because of: the page “evil.example" in asked(hark)[0]

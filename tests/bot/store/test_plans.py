@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from bot.persistence.approvals import Choice
 from bot.persistence.inbox import AcceptedMessage
 from bot.store.database import READERS
 from channels.message import ChatMoved
@@ -52,7 +53,7 @@ async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -
             hark.model.add(Call("ask", {"label": "it"}), Call("send", {"label": "sent"}))
             hark.model.add("done")
             await hark.write("ask me")
-            assert await parts.requests.decide(await approval(hark), "once", "telegram:1")
+            assert await parts.requests.decide(await approval(hark), Choice(verdict="once"), "telegram:1")
             await hark.until(lambda: "done" in hark.channel.texts(), "the end of the parked turn")
             for command in ("/status", "/stop", "/new"):
                 sent = len(hark.channel.texts())
