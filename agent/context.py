@@ -61,8 +61,8 @@ class Context:
 
     @property
     def start(self) -> int:
-        """Seq of the first line, 1 in an empty transcript."""
-        return self.entries[0].seq if self.entries else 1
+        """Seq of the first line, or of the first hidden one directly before it; 1 in an empty transcript."""
+        return self.entries[0].since or self.entries[0].seq if self.entries else 1
 
     @property
     def end(self) -> int:

@@ -13,6 +13,9 @@ from enum import StrEnum
 
 from agent.message import Provenance
 
+# Why a run is lost whose turn goes on later, when an owner lets it.
+HALTED = "the turn was put back into the queue"
+
 
 class ErrorKind(StrEnum):
     """Kinds of failed model calls; each model client maps its provider's errors to them."""
@@ -58,7 +61,7 @@ class BudgetReached(AgentError):
 
 
 class RunLost(AgentError):
-    """The turn was stopped or claimed by another worker, so this run ends without another word."""
+    """The turn was stopped, put back or claimed by another worker, so this run ends without another word."""
 
 
 class ToolError(Exception):

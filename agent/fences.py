@@ -7,13 +7,13 @@ signs it is written with: such as cannot be seen, wide ones, or letters of other
 import re
 
 # The names of the tags, as alternatives.
-_TAGS = "web-page|web-results|replied-to|forwarded|edited|sent|event|overheard|context|file"
+_TAGS = "web-page|web-results|replied-to|forwarded|edited|sent|event|overheard|dropped|context|file"
 # The first words of lines that the service writes.
 _HEADS = (
     r"\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )",
     r"\((?=there were \d)",
     r"\((?=(?:a message of|an event of|you wrote here at) \[)",
-    *(rf"\((?={words})" for words in ("attached:", "files of the messages above", "Said here before")),
+    *(rf"\((?={words})" for words in ("attached:", "files of the messages above", "Said here before", "Too much came")),
     *(rf"\[(?={words})" for words in ("This is not from a person", "Earlier parts of this", "Not loaded")),
 )
 _HIDDEN = re.compile(

@@ -6,6 +6,7 @@ another worker, and whatever the store raises when it cannot write; both end the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal, Protocol
 
 from agent.errors import BudgetReached, ErrorKind
@@ -59,6 +60,21 @@ class Step:
     acts: tuple[ToolCall, ...] = ()
 
 
+class Begun(Enum):
+    """Whether calls may be executed now; true only for YES."""
+
+    YES = "yes"
+    # A steering text waits: calls that have not begun are skipped.
+    STEERED = "steered"
+    # The turn was put back into the queue, so that the run is over.
+    HALTED = "halted"
+    # It depends on whether one of them leaves this machine, which was not said; nothing was done.
+    DEPENDS = "depends"
+
+    def __bool__(self) -> bool:
+        return self is Begun.YES
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What persisting an answer or results led to."""
@@ -67,6 +83,10 @@ class Kept:
     entries: tuple[Entry, ...]
     # Set when the turn ended.
     end: AgentEnd | None
+    # Whether the turn was put back into the queue instead of another model call, so that the run is over.
+    halted: bool = False
+    # A steering text waits, so calls that have not begun are skipped.
+    steered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +97,8 @@ class Cut:
     step: int
     # The lines that were kept of it; none if nothing of it was planned for delivery.
     entries: tuple[Entry, ...] = ()
+    # Whether the turn was put back into the queue instead of another model call.
+    halted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +138,11 @@ class Journal(Protocol):
     async def note(self, message: Message) -> Entry:
         """Persist a line that the service writes for the model."""
 
-    async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
-        """Mark calls as `running`, directly before execution. The decision about a waiting call is used up by this."""
+    async def start_calls(self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None) -> Begun:
+        """Mark calls as `running`, directly before execution. The decision about a waiting call is used up by this.
+
+        reach_out: whether one of them leaves this machine; None: not known.
+        """
 
     async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
         """Mark the calls of an Ask as `waiting`, and park the turn until a person has decided.

@@ -17,7 +17,7 @@ from agent.calls.claims import ANY_TOOL, unfounded
 from agent.calls.loop_guard import OVER_NOTE, repeats
 from agent.compaction.engine import ContextEngine
 from agent.context import CUT_NOTE, UNSAID_NOTE, Context
-from agent.errors import ErrorKind, ModelError
+from agent.errors import HALTED, ErrorKind, ModelError, RunLost
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal, Step
 from agent.message import (
@@ -78,6 +78,7 @@ class Loop:
         self.answers = 0
         self.usage = spec.progress.usage
         self._speaking = {tool.name for tool in spec.tools.by_name.values() if tool.speaks}
+        self._steered = False  # whether a steering text waits behind the last answer
         # Whether people have been shown anything by this turn.
         self.said = context.said(spec.ref.turn_id, self._speaking)
 
@@ -89,7 +90,8 @@ class Loop:
         while True:
             calls = self._context.open_calls()
             if calls or self._context.silenced():
-                ended = await run_batch(self._spec, calls, self._context, self._journal, self.step)
+                steered = self._steered
+                ended = await run_batch(self._spec, calls, self._context, self._journal, self.step, steered=steered)
                 if ended is not None:
                     return ended
             over = self._over()
@@ -158,9 +160,11 @@ class Loop:
                 acts=() if note or message.tool_calls else self._context.acts(spec.ref.turn_id),
             )
         )
-        self.step, self.answers = step, self.answers + 1
+        self.step, self.answers, self._steered = step, self.answers + 1, kept.steered
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
+        if kept.halted:
+            raise RunLost(HALTED)
         return kept.end
 
     def _noted(self, request: ModelRequest, model: ModelClient) -> Callable[[Usage], None]:
@@ -185,12 +189,12 @@ class Loop:
         return unfounded(text, context.succeeded(spec.ref.turn_id), before)
 
     def _failed(self) -> ToolResult | None:
-        """Return the last change that failed for good in this turn, not counting calls that were denied or repeated."""
+        """Return the last change that failed for good in this turn, not counting calls that people or Hark refused."""
         spec, own = self._spec, self._context.of_turn(self._spec.ref.turn_id)
         tools = {tool.name for tool in spec.tools.by_name.values() if tool.changes}
         denied = {call_id for call_id, one in spec.progress.decisions.items() if one.state in ("denied", "expired")}
         results = (result for entry in own for result in entry.message.tool_results)
-        denied |= {result.call_id for result in results if result.mark is Mark.REPEATED}
+        denied |= {result.call_id for result in results if result.mark in (Mark.REPEATED, Mark.SKIPPED)}
         return self._context.unmended(spec.ref.turn_id, tools, denied)
 
     def hide_images(self) -> bool:

@@ -28,6 +28,7 @@ class Mark(StrEnum):
     CIRCLES = "circles"  # A note: the turn repeats itself and must end.
     CLAIM = "claim"  # A note: the reply claims an act that no call did.
     REPEATED = "repeated"  # A result: the call was refused because it had been made again and again.
+    SKIPPED = "skipped"  # A result: the call had not begun when a person wrote something new.
     FILES = "files"  # A message: it holds the files of the messages before it.
 
 
@@ -176,6 +177,8 @@ class Entry:
     covers: int = 0
     # Whether long results in it are sent shortened, because they are old.
     pruned: bool = False
+    # Of the first line that is shown: the position from which on nothing is left out but hidden lines; 0: its own.
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from enum import StrEnum
 import structlog
 
 from agent.context import Context
-from agent.errors import BudgetReached, ErrorKind, ModelError
+from agent.errors import HALTED, BudgetReached, ErrorKind, ModelError, RunLost
 from agent.events import AgentEnd, Notice, Outcome
 from agent.journal import Cut, Journal, Outage
 from agent.loop import Loop
@@ -218,6 +218,8 @@ class Runner:
         self._log(error, failed, action)
         cut = await self._journal.cut(self._notice(action, error.kind, wait), error.kind)
         self._context.append(cut.entries)
+        if cut.halted:
+            raise RunLost(HALTED)
         self._loop.go_on(cut)
         if wait:
             await self._wait(wait)

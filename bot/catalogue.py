@@ -1,6 +1,6 @@
 """The models of a service: those that its configuration chooses, and any other of its providers that people choose."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent import models
@@ -71,9 +71,7 @@ def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: Mode
     chosen = choose_model(config, environ, probe)
     chosen = replace(chosen, why="given") if given else chosen
     beating, fallbacks = beat_model(config, environ, chosen), fallback_models(config, environ)
-    for one in filter(None, (chosen, beating, *fallbacks)):
-        if found := tuple(unpriced(config, one)):
-            raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
+    _check_prices(config, filter(None, (chosen, beating, *fallbacks)))
     log, most = config.telemetry, config.telemetry.payload_megabytes * 1_000_000
     redactor = Redactor(secrets(config, environ))
     return Catalogue(
@@ -86,6 +84,24 @@ def choose(config: Config, environ: Mapping[str, str], probe: Probe, given: Mode
         redactor=redactor,
         payloads=PayloadLog(config.state, redactor, most) if log.payloads else None,
     )
+
+
+def again(known: Catalogue, config: Config) -> Catalogue:
+    """Return the models by a configuration with other fallbacks, beats or budgets, and the same providers.
+
+    Raises ConfigError when a model cannot be asked, or a budget of money has no price. Blocks for a second.
+    """
+    fallbacks = fallback_models(config, known.environ)
+    if known.given is None:
+        beat_model(config, known.environ, known.chosen)
+    _check_prices(config, (known.chosen, known.beating, *fallbacks))
+    return replace(known, config=config, fallbacks=fallbacks)
+
+
+def _check_prices(config: Config, specs: Iterable[ModelSpec]) -> None:
+    for one in specs:
+        if found := tuple(unpriced(config, one)):
+            raise ConfigError(tuple(Problem("configuration", None, key, text) for key, text in found))
 
 
 def _kinds(names: Sequence[str]) -> Container[ErrorKind]:

@@ -14,6 +14,10 @@ A direct message of one person is the moment and the words. What else there is t
     <event>
     what `hark heartbeat wake --text` said
     </event>
+    (Too much came at once, so that this was dropped; here is how each message began.)
+    <dropped>
+    [Tue 2026-07-14 03:32 UTC] "Bob" (id 7): the first words
+    </dropped>
     [Tue 2026-07-14 03:33 UTC] "Ada Lovelace" (id 42) in chat -5, thread 7:
     <replied-to from="Bob">
     the words replied to; `<replied-to yours>` when the bot wrote them
@@ -49,6 +53,8 @@ FORWARD_LIMIT = 8000
 EDIT_LIMIT = 4000
 # Edits and deletions that are mentioned, the newest; the same of events, and characters of each.
 CHANGES_TOLD, EVENTS_TOLD, EVENT_LIMIT = 20, 50, 2000
+# Messages dropped for the cap that are told in short, the newest, and characters of each.
+DROPPED_TOLD, DROPPED_LIMIT = 100, 140
 # Attachments named in one message; the others are counted.
 FILES_NAMED = 20
 
@@ -76,7 +82,8 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
         for text, at in events[-EVENTS_TOLD:]:
             yield f"(an event of [{stamp(at)}]:)"
             yield from fenced("event", shortened(text, EVENT_LIMIT))
-        changes = [change for change in before if not change[0].event_key.startswith(TOLD)]
+        dropped = [change for change, _, _ in before if change.kind is InboundKind.MESSAGE]
+        changes = [one for one in before if not one[0].event_key.startswith(TOLD) and one[0] not in dropped]
         for change, words, at in changes[-CHANGES_TOLD:]:
             if change.kind is InboundKind.EVENT:
                 yield f"(you wrote here at [{stamp(at)}], from another conversation:)"
@@ -88,6 +95,7 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
                 yield from fenced("edited", shortened(change.text, EDIT_LIMIT))
             else:
                 yield f"({which} was deleted)"
+        yield from _dropped(dropped, stamp)
         if message.kind in BACKGROUND:  # the service's own words around those of a job or a file
             yield f"[{stamp(accepted_at)}]"
             yield harmless(message.text)
@@ -113,6 +121,21 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
         return Message("user", (Text("\n".join(lines(message, accepted_at, before))),))
 
     return compose
+
+
+def _dropped(messages: Sequence[InboundMessage], stamp: Callable[[int], str]) -> Iterator[str]:
+    if not messages:
+        return
+    yield "(Too much came at once, so that this was dropped; here is how each message began.)"
+    yield "<dropped>"
+    if (more := len(messages) - DROPPED_TOLD) > 0:
+        yield f"{more} more before these"
+    for one in messages[-DROPPED_TOLD:]:
+        words = " ".join(harmless(one.text).split())
+        begun = words if len(words) <= DROPPED_LIMIT else f"{words[:DROPPED_LIMIT]}…"
+        files = f" ({len(one.attachments)} attached)" if one.attachments else ""
+        yield f"[{stamp(one.sent_at)}] {_speaker(one.origin)}: {begun}{files}"
+    yield "</dropped>"
 
 
 def overheard(lines: Sequence[InboundMessage], stamp: Callable[[int], str]) -> str:

@@ -4,17 +4,19 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
 from agent.file_names import KEPT as WORKSPACE_FILES
 from agent.images import Images
 from agent.message import ProvenanceKind
+from agent.models.base import ModelSpec
 from agent.origins import OriginRules
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
-from agent.spec import CallRules
+from agent.spec import CallRules, Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool
 from agent.tools.exec import ExecTool, scrubbed
@@ -31,24 +33,45 @@ from agent.web.reach import Reach, host_and_port
 from agent.web.search import Brave, DuckDuckGo, Provider, SearXNG
 from agent.web.tools import WebFetchTool, WebSearchTool
 from bot.approvals.requests import Requests
-from bot.config.model import Config
+from bot.background.beats import Beats
+from bot.background.dispatcher import Dispatcher
+from bot.background.firing import Starter
+from bot.bus import EventBus
+from bot.catalogue import Catalogue
+from bot.clock import Clock
+from bot.config.model import Config, accounts_of
 from bot.config.tools import Tools
 from bot.config.web import Web
+from bot.outbox import Outbox
+from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations
 from bot.people.people import People
+from bot.runs.budgets import Budgets
+from bot.runs.journal import RunDependencies
+from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
+from bot.runs.outages import OutageWatch
+from bot.runs.receipts import Receipts
 from bot.runs.rooms import Furniture, Room, Rooms
+from bot.runs.specs import Answerer
+from bot.sessions.forgetting import Forget
+from bot.sessions.service import Sessions
 from bot.store.store import Store
 from bot.telemetry.redact import Redactor
+from channels import registry as platforms
+from channels.base import Channel, Times
+from channels.message import InboundMessage
+from channels.session_key import console_key, link_index
+from channels.settings import ChannelSection
 
 
 def furnishing(
-    config: Config,
     redactor: Redactor,
     running: Background,
     requests: Requests,
     confinement: Confinement,
     lineage: Lineage,
+    config: Config,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
     searches = asyncio.Semaphore(AT_ONCE)
@@ -82,6 +105,61 @@ def furnishing(
         )
 
     return furnish
+
+
+def bots(name: str, config: Config) -> Mapping[str, ChannelSection]:
+    """Return the sections of the enabled accounts of a channel, and of a local one in any case, by their labels."""
+    section = config.channels.sections()[name]
+    found = section.bots() if section.local or section.enabled else {}
+    return {f"{name}:{one}" if one else name: bot for one, bot in found.items() if section.local or bot.enabled}
+
+
+def account(label: str, section: ChannelSection, clock: Clock) -> Account:
+    """Make the adapter of an account."""
+    times = Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)
+    return Account(label, platforms.build(label.partition(":")[0], section, times), section)
+
+
+def conversations(config: Config, store: Store, known: Accounts, people: People) -> Conversations:
+    """Make what answers questions about conversations."""
+    return Conversations(
+        reads=store.reads,
+        accounts=known,
+        people=people,
+        scope=config.sessions.dm_scope,
+        links=link_index(config.sessions.identity_links),
+        several=several(config),
+    )
+
+
+def outbox(config: Config, clock: Clock, store: Store, people: People, known: Accounts) -> Outbox:
+    """Make the outbox of all channels that deliver."""
+    made = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
+    for account in known:
+        if isinstance(account.channel, Channel):  # terminals read the store
+            made.add_channel(account.channel)
+    return made
+
+
+def several(config: Config) -> Collection[str]:
+    """Return the channels with more than one account."""
+    return {name for name, section in config.channels.sections().items() if len(section.bots()) > 1}
+
+
+def models_there(config: Config, conversations: Conversations) -> Callable[[InboundMessage], str] | None:
+    """Return what finds the model that the configuration names for a place; None: it names none for any."""
+    bots = [bot for _, bot in accounts_of(config.channels)]
+    named = any(bot.model or any(group.model for group in bot.groups.allow.values()) for bot in bots)
+    return conversations.model_there if named else None
+
+
+def answerers(config: Config, names: tuple[str, str]) -> tuple[Answerer, Answerer]:
+    """Return what answers people and jobs, and what answers beats. names: of their models."""
+    agent, beats = config.agent, config.heartbeat
+    limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
+    own = replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)
+    thinking = beats.thinking or agent.thinking
+    return Answerer(names[0], agent.thinking, limits), Answerer(names[1], thinking, own)
 
 
 def web_tools(web: Web) -> tuple[Tool[Any], ...]:
@@ -123,3 +201,70 @@ def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Sequen
     untrusted = tuple(kind for kind in get_args(ProvenanceKind) if tools.untrusted.get(kind) != "allow")
     owners = OriginRules(untrusted=untrusted, trusts=lambda channel, sender: (channel, sender) in people.owners)
     return CallRules(asked_for=tools.require_approval, grants=granted, hooks=hooks, origins=owners)
+
+
+def around(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    outbox: Outbox,
+    bus: EventBus,
+    requests: Requests,
+    outages: OutageWatch,
+    budgets: Budgets,
+    rooms: Rooms,
+) -> RunDependencies:
+    """Collect what every run works with, under a new name of this process."""
+    return RunDependencies(
+        store=store,
+        outbox=outbox,
+        bus=bus,
+        clock=clock,
+        requests=requests,
+        outages=outages,
+        budgets=budgets,
+        rooms=rooms,
+        receipts=Receipts(config.agent.receipts, outbox, clock),
+        worker=clock.new_id(),
+        is_owner=rooms.people.is_owner,
+    )
+
+
+def dispatcher(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    lanes: Lanes,
+    outbox: Outbox,
+    conversations: Conversations,
+    rooms: Rooms,
+    beating: ModelSpec,
+    bus: EventBus,
+) -> Dispatcher:
+    """Make what fires beats and jobs."""
+    starter = Starter(store, clock, lanes, config.schedules.max_concurrent)
+    beats = Beats(
+        store=store,
+        clock=clock,
+        starter=starter,
+        outbox=outbox,
+        conversations=conversations,
+        rooms=rooms,
+        settings=config.heartbeat,
+        cost=lambda usage: beating.price.cost(usage) if beating.price else None,
+        terminal_is_open=lambda: bus.is_read(console_key()),
+    )
+    return Dispatcher(store, clock, starter, outbox, conversations, beats)
+
+
+def transcripts(
+    config: Config, known: Catalogue, around: RunDependencies, lanes: Lanes, running: Background
+) -> tuple[Sessions, Forget]:
+    """Make what lists, keeps and prunes transcripts, and what forgets people."""
+    store, clock, state = around.store, around.clock, config.state
+    pruning, drop = config.sessions.prune, lanes.runner.contexts.forget
+    sessions = Sessions(store=store, clock=clock, state=state, clean=known.redactor.clean, pruning=pruning)
+    forget = Forget(
+        store=store, clock=clock, rooms=around.rooms, background=running, state=state, lanes=lanes, drop_context=drop
+    )
+    return sessions, forget

@@ -39,7 +39,7 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
-from channels.sources import Source, missed, refused
+from channels.sources import Source, missed, refused, sentence
 
 log = structlog.get_logger()
 
@@ -94,6 +94,25 @@ class Outbox:
         """Begin to deliver for a channel."""
         self._channels.append(channel)
         self._ready[channel] = asyncio.Event()
+
+    async def exchange(self, gone: Sequence[Channel], come: Sequence[Channel]) -> None:
+        """Deliver by other channels; returns once no call of the former ones is under way."""
+        self._channels = [one for one in self._channels if one not in gone]
+        for channel in come:
+            self.add_channel(channel)
+        while left := [found for found in self._conversations.values() if found.channel in gone]:
+            for found in left:
+                if found.task and not (found.calling or found.begun):
+                    found.task.cancel()
+            await asyncio.wait([asyncio.ensure_future(asyncio.sleep(0)), *(one.task for one in left if one.task)])
+        for channel in gone:
+            del self._ready[channel]
+        await self.serve_open()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is delivered at present, but for what its channel cannot send."""
+        return all(found.waiting for found in self._conversations.values())
 
     def channel(self, name: str) -> Channel | None:
         """Return a channel by its name, or None; all accounts of a channel render sentences of the service alike."""
@@ -224,7 +243,7 @@ class Outbox:
     def _serve_by(self, channel: Channel, conv_id: int) -> None:
         if conv_id in self._conversations:
             self._conversations[conv_id].more = True
-        elif not self._closing:
+        elif not self._closing and channel in self._channels:
             self._start(_Conversation(channel, conv_id))
 
     def _start(self, conversation: _Conversation) -> None:
@@ -281,7 +300,7 @@ class Outbox:
         None if nothing is open.
         """
         waited = 0
-        while not self._closing:
+        while not self._closing and conversation.channel in self._channels:
             conversation.more = False
             following = await self._store.deliveries.next(conversation.conv_id)
             if following is None:
@@ -314,7 +333,8 @@ class Outbox:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
                 begin, told = self._store.deliveries.begin, partial(self._missed, delivery)
-                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age, told)
+                unsent = partial(self._unsent, delivery)
+                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age, told, unsent)
             if begun is None:
                 return None
             try:
@@ -349,6 +369,9 @@ class Outbox:
         told = None
         if isinstance(result, Refused) and delivery.action in (Action.SEND, Action.FILE):
             told = self.to_owner(self._refusal(delivery, result), wording.refused(delivery.place, result.reason))
+        elif isinstance(result, Refused) and delivery.action is Action.EDIT and delivery.unless:  # of an undo
+            source, said = delivery.source.also("told"), wording.not_taken_off(result.reason)
+            told = OwnerNotice((), delivery.place, lambda where: self.notice(source, said, where.channel))
         missed = partial(self._missed, delivery)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told, missed), self._pause)
         if isinstance(result, Moved):
@@ -359,6 +382,10 @@ class Outbox:
         """Make the notice to a conversation about messages that did not arrive since a time in milliseconds."""
         text = wording.missed(self._clock.stamp(since))
         return self.notice(missed(delivery.delivery_id), text, delivery.place.channel)
+
+    def _unsent(self, delivery: Delivery) -> OwnerNotice:
+        """Make the notice to an owner, once per conversation, that a rule keeps what is said from being sent there."""
+        return self.to_owner(sentence("unsent", delivery.conv_id), wording.unsent(delivery.place))
 
     def _refusal(self, delivery: Delivery, result: Refused) -> Source:
         """Return the source of a notice about a refused message, one per hour and reason of a platform."""

@@ -29,20 +29,25 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.config.model import Config
 from bot.gateway.agent_api import AgentApi
+from bot.gateway.balance import Book
 from bot.gateway.status import Health
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
+from bot.people.accounts import Account
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.recovery import CutTurn
+from bot.restart import Restart
+from bot.runs.freezing import Freezer
 from bot.runs.lanes import Lanes
 from bot.runs.outages import OutageWatch
+from bot.sessions.forgetting import Forget
+from bot.sessions.service import Sessions
 from bot.store.database import passes
 from bot.store.store import Store
 from bot.store.writer import once_available
-from channels.base import Surface
 from channels.outgoing import Planned
 from channels.sources import of_turn, sentence
 from heartbeat.scheduler import Scheduler
@@ -78,7 +83,7 @@ class Parts:
     pipeline: Pipeline
     people: People
     pairing: Pairing
-    channels: Sequence[Surface]
+    accounts: Sequence[Account]
     health: Health
     # All models.
     fleet: Fleet
@@ -90,11 +95,22 @@ class Parts:
     bus: EventBus
     api: AgentApi
     dispatcher: Dispatcher
+    book: Book
     requests: Requests
     background: Background
+    sessions: Sessions
+    forget: Forget
     workspace: Path
     # Which sandbox commands run in, and why that one.
     sandbox: str
+    restart: Restart
+    # Takes over changes of the configuration while it runs; None: there is nothing to be watched.
+    watch: Callable[[], Coroutine[Any, Any, None]] | None
+
+    @property
+    def freezer(self) -> Freezer:
+        """What freezes and thaws."""
+        return Freezer(self.store, self.lanes, self.outbox, self.background, self.dispatcher.hurry)
 
 
 class Service:
@@ -137,15 +153,18 @@ class Service:
         await self._once_possible(parts.requests.grants.load)
         await self._once_possible(parts.outages.load)
         await self._once_possible(self._recover)
+        await self._once_possible(parts.forget.go_on)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
+        await self._once_possible(parts.restart.tell)  # before a command is carried out that asks for another one
         await self._once_possible(parts.dispatcher.beats.set_up)
         await self._once_possible(parts.commands.recover)
         if self.gateway is not None:
             self.gateway.open()
-        for channel in parts.channels:
-            await channel.start(parts.pipeline)
+        for account in parts.accounts:
+            await account.channel.start(parts.pipeline)
         self.parts.health.serving = True
+        self.parts.health.lag.start()
         if (otlp := parts.config.telemetry.otlp) is not None:
             from bot.gateway.traces import Traces
 
@@ -153,10 +172,14 @@ class Service:
             self._traces.start()
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
+        self._in_background(parts.book.serve(), "balance")
         self._in_background(self._sweep(), "sweep")
         self._in_background(parts.requests.serve(), "requests")
         self._in_background(parts.outages.serve(), "outages")
+        self._in_background(parts.sessions.serve(), "search-index")
         self._in_background(self._probe_store(), "probe-store")
+        if parts.watch is not None:
+            self._in_background(parts.watch(), "watch-configuration")
         self._in_background(asyncio.to_thread(parts.look_up_prices), "prices")
 
     async def close(self) -> None:
@@ -164,16 +187,18 @@ class Service:
         parts = self.parts
         log.info("stopping", running=parts.lanes.active)
         self.parts.health.serving = False
+        self.parts.health.lag.stop()
         if self.gateway is not None:
             self.gateway.stop_intake()
-        for channel in parts.channels:
-            await channel.stop_intake()
+        for account in [*parts.accounts]:
+            await account.channel.stop_intake()
         await parts.pipeline.close()
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._scheduler.close()
-        await parts.lanes.drain(parts.config.agent.drain_seconds)
+        await parts.restart.close()
+        await parts.lanes.drain(parts.restart.left)
         await parts.background.close(BACKGROUND_GRACE)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
@@ -182,8 +207,8 @@ class Service:
             await self._traces.close()
         if self.gateway is not None:
             await self.gateway.close()
-        for channel in parts.channels:
-            await channel.close()
+        for account in parts.accounts:
+            await account.channel.close()
         await parts.fleet.close()
         await parts.store.close()
 
@@ -262,6 +287,7 @@ class Service:
         while True:
             with contextlib.suppress(Exception):  # the store says by itself when it cannot write
                 await self.parts.store.prune()
+                await self.parts.sessions.tidy()
             await self.parts.clock.sleep(PRUNE_EVERY)
 
     async def _sweep(self) -> None:

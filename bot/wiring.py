@@ -2,44 +2,40 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent.models.base import ModelClient, ModelSpec
+from agent.models.base import ModelClient
 from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
-from agent.spec import Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.registry import same_for_all
 from agent.window import Scale
-from bot import catalogue, furniture
+from bot import all_commands, catalogue, furniture
 from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests
-from bot.background import commands as background_commands
-from bot.background.beats import Beats
 from bot.background.control import Control
-from bot.background.dispatcher import Dispatcher
-from bot.background.firing import Starter
 from bot.background.jobs import Jobs
 from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands import builtin
-from bot.commands.registry import Command
+from bot.commands.registry import Askers, Command
 from bot.compose import composer
 from bot.config.choose_model import Probe, probe_ollama
-from bot.config.model import Config, accounts_of
+from bot.config.file import ConfigFile
+from bot.config.model import Config
 from bot.config.prices import Prices
+from bot.config.sending import denied
 from bot.gateway.agent_api import AgentApi
+from bot.gateway.balance import Book
 from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.usage import UsageReport
-from bot.inbound import people_commands
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.pipeline import Pipeline
@@ -49,27 +45,23 @@ from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.runs import budget_waits, compact_command, context_command, settings_commands, stop_commands, tools_command
+from bot.reload.reload import Reload
+from bot.restart import Restart
 from bot.runs.budgets import Budgets
-from bot.runs.journal import RunDependencies
 from bot.runs.keeping import KeepingDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
-from bot.runs.model_commands import ModelCommands
 from bot.runs.outages import OutageWatch
 from bot.runs.permissions import Permissions
 from bot.runs.prompts import Prompts
-from bot.runs.receipts import Receipts
-from bot.runs.rooms import Rooms
 from bot.runs.runner import Presentation, TurnRunner
-from bot.runs.specs import Answerer, Specs, Toolbox
+from bot.runs.specs import Specs, Toolbox
 from bot.service import Parts, Service, create_workspace
+from bot.sessions.commands import SessionCommands
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
-from channels import registry as platforms
-from channels.base import Channel, Times
-from channels.session_key import console_key, link_index
+from channels.base import Channel
 from channels.settings import ChannelSection
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
@@ -101,6 +93,10 @@ class Dependencies:
     on_wait: Callable[[StoreUnavailable], None] = lambda error: None
     # See `Writer`.
     commit_probe: CommitProbe | None = None
+    # The configuration, where it is watched and changed, and the service can be restarted.
+    file: ConfigFile | None = None
+    # Told of secrets that a changed configuration has.
+    learn: Callable[[Iterable[str]], None] = lambda secrets: None
 
 
 async def build(config: Config, given: Dependencies) -> Service:
@@ -118,7 +114,8 @@ async def build(config: Config, given: Dependencies) -> Service:
     stale = partial(is_stale, config.sessions.reset, clock.zone)
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
     prices = Prices(known.find)
-    store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale, prices.cost)
+    unsent = denied(config.send_policy)
+    store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale, prices.cost, unsent)
     try:
         confinement = furniture.confinement(config, await proving)
         fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest)
@@ -139,31 +136,66 @@ def _assemble(
     bus: EventBus,
     confinement: Confinement,
 ) -> Service:
-    """Make the parts and connect them."""
+    """Make the parts that runs need, and connect them; then the rest."""
     names = fleet.clients(known.chosen.name)[0].name, fleet.clients(known.beating.name)[0].name
     clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
-    conversations = _conversations(config, store, accounts, people)
-    outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
+    conversations = furniture.conversations(config, store, accounts, people)
+    outbox = furniture.outbox(config, clock, store, people, accounts)
+    lanes = Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
-    rooms, approvals = furniture.rooms(config, conversations, store), ApprovalCommands(requests, store, outbox, clock)
-    dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
+    rooms = furniture.rooms(config, conversations, store)
+    dispatcher = furniture.dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    rooms.furnish = furniture.furnishing(config, known.redactor, running, requests, confinement, rooms.lineage)
-    messaging, jobs = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach), Jobs(dispatcher)
+    furnishing = partial(furniture.furnishing, known.redactor, running, requests, confinement, rooms.lineage)
+    rooms.furnish = furnishing(config)
+    messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
-    specs = _specs(config, given, store, fleet, names, messaging, requests, jobs, keeping)
+    specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping)
     outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
-    around = _around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
+    around = furniture.around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
-    health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
-    status = Status(store, lanes, fleet, names[0], known.chosen.why, confinement.shown, clock.stamp, health.view)
-    pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
-    stops = stop_commands.StopCommands(store, clock, running, requests)
-    listed = (status.command(), *stops.build(), *people_commands.build(pairing), *approvals.build(), *given.commands)
-    registry = builtin.build(config.agent.name, (*listed, *_run_commands(known, clock, store, specs, lanes, jobs)))
-    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
+    reload = Reload(
+        file=given.file,
+        config=config,
+        known=known,
+        specs=specs,
+        presentation=presentation,
+        runs=around,
+        lanes=lanes,
+        dispatcher=dispatcher,
+        fleet=fleet,
+        restart=_restart(config, given, store, outbox, lanes),
+        askers=Askers(people.is_owner, config.approvals.approvers),
+        hooks=given.hooks,
+        furnishing=furnishing,
+        given=given.channels,
+        learn=given.learn,
+    )
+    return _serve(config, given, known, confinement.shown, reload, names[0])
+
+
+def _serve(
+    config: Config, given: Dependencies, known: catalogue.Catalogue, sandbox: str, reload: Reload, model: str
+) -> Service:
+    """Make what people and programs see of a service. reload: knows the parts that runs need."""
+    around, lanes, specs, dispatcher = reload.runs, reload.lanes, reload.specs, reload.dispatcher
+    store, outbox, clock, requests = around.store, around.outbox, around.clock, around.requests
+    running, accounts = specs.keeping.background, reload.presentation.accounts
+    conversations = specs.toolbox.messaging.conversations
+    approvals = ApprovalCommands(requests, store, outbox, clock)
+    health = Health(accounts, store, clock.now)
+    book = Book(store, clock, health)
+    status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs)
+    pairing = Pairing(store, clock, conversations.people, outbox, accounts, running, lanes.stop)
+    sessions, forget = furniture.transcripts(config, known, around, lanes, running)
+    transcripts = SessionCommands(sessions, outbox, running, requests)
+    features = (status, pairing, approvals, specs, running, lanes, Jobs(dispatcher), UsageReport(store, clock))
+    others = (transcripts, book, reload.restart, reload)
+    registry = all_commands.build(config, known.offered(), *features, *others, others=given.commands)
+    commands = CommandRunner(store, outbox, lanes, clock, registry, reload.askers, approvals)
     pipeline = _pipeline(known, conversations, commands, requests, pairing)
+    reload.routing, reload.sink, reload.sessions = pipeline.routing, pipeline, sessions
     parts = Parts(
         store=store,
         worker=around.worker,
@@ -171,69 +203,40 @@ def _assemble(
         lanes=lanes,
         commands=commands,
         pipeline=pipeline,
-        people=people,
+        people=conversations.people,
         pairing=pairing,
-        channels=[one.channel for one in accounts],
+        accounts=accounts,
         health=health,
-        fleet=fleet,
-        look_up_prices=partial(budgets.prices.look_up, known.offered()),
-        outages=outages,
+        fleet=reload.fleet,
+        look_up_prices=partial(around.budgets.prices.look_up, known.offered()),
+        outages=around.outages,
         clock=clock,
         config=config,
-        bus=bus,
-        api=AgentApi(store, pipeline, lanes, bus, clock, requests.hurry, fleet.knows),
+        bus=around.bus,
+        api=AgentApi(store, pipeline, lanes, around.bus, clock, requests.hurry, reload.fleet.knows),
         dispatcher=dispatcher,
+        book=book,
         requests=requests,
         background=running,
+        sessions=sessions,
+        forget=forget,
         workspace=config.workspace,
-        sandbox=confinement.shown,
+        sandbox=sandbox,
+        restart=reload.restart,
+        watch=reload.watch if given.file else None,
     )
     return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
 
 
-def _around(
-    config: Config,
-    clock: Clock,
-    store: Store,
-    outbox: Outbox,
-    bus: EventBus,
-    requests: Requests,
-    outages: OutageWatch,
-    budgets: Budgets,
-    rooms: Rooms,
-) -> RunDependencies:
-    """Collect what every run works with, under a new name of this process."""
-    return RunDependencies(
+def _restart(config: Config, given: Dependencies, store: Store, outbox: Outbox, lanes: Lanes) -> Restart:
+    return Restart(
         store=store,
         outbox=outbox,
-        bus=bus,
-        clock=clock,
-        requests=requests,
-        outages=outages,
-        budgets=budgets,
-        rooms=rooms,
-        receipts=Receipts(config.agent.receipts, outbox, clock),
-        worker=clock.new_id(),
-        is_owner=rooms.people.is_owner,
-    )
-
-
-def _run_commands(
-    known: catalogue.Catalogue, clock: Clock, store: Store, specs: Specs, lanes: Lanes, jobs: Jobs
-) -> tuple[Command, ...]:
-    """Make the commands about runs: what is set for a session, what its requests are made of and cost, and jobs."""
-    choosing = ModelCommands(
-        store=store, fleet=specs.fleet, specs=specs, offered=known.offered(), prices=specs.keeping.budgets.prices
-    )
-    return (
-        *settings_commands.build(store),
-        *choosing.build(),
-        UsageReport(store, clock).command(),
-        budget_waits.build(store, clock, lanes.wake),
-        tools_command.build(specs.toolbox, specs.rooms),
-        context_command.build(specs, store, clock.stamp),
-        compact_command.build(specs, store, lanes.runner.contexts),
-        *background_commands.build(jobs, Control(jobs.dispatcher)),
+        lanes=lanes,
+        clock=given.clock,
+        config=config,
+        load=given.file.read if given.file else None,
+        drain_seconds=config.agent.drain_seconds,
     )
 
 
@@ -254,53 +257,13 @@ def _gateway(config: Config, given: Dependencies, parts: Parts, status: Status) 
         control=Control(parts.dispatcher),
         requests=parts.requests,
         usage=UsageReport(parts.store, parts.clock),
+        restart=parts.restart,
+        freezer=parts.freezer,
+        book=parts.book,
+        sessions=parts.sessions,
+        forget=parts.forget,
     )
     return Gateway(routes, config.state / SOCKET, None if given.only_local else config.gateway)
-
-
-def _conversations(config: Config, store: Store, accounts: Accounts, people: People) -> Conversations:
-    return Conversations(
-        reads=store.reads,
-        accounts=accounts,
-        people=people,
-        scope=config.sessions.dm_scope,
-        links=link_index(config.sessions.identity_links),
-        several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
-    )
-
-
-def _outbox(config: Config, clock: Clock, store: Store, people: People, accounts: Accounts) -> Outbox:
-    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
-    for account in accounts:
-        if isinstance(account.channel, Channel):  # terminals read the store
-            outbox.add_channel(account.channel)
-    return outbox
-
-
-def _dispatcher(
-    config: Config,
-    clock: Clock,
-    store: Store,
-    lanes: Lanes,
-    outbox: Outbox,
-    conversations: Conversations,
-    rooms: Rooms,
-    beating: ModelSpec,
-    bus: EventBus,
-) -> Dispatcher:
-    starter = Starter(store, clock, lanes, config.schedules.max_concurrent)
-    beats = Beats(
-        store=store,
-        clock=clock,
-        starter=starter,
-        outbox=outbox,
-        conversations=conversations,
-        rooms=rooms,
-        settings=config.heartbeat,
-        cost=lambda usage: beating.price.cost(usage) if beating.price else None,
-        terminal_is_open=lambda: bus.is_read(console_key()),
-    )
-    return Dispatcher(store, clock, starter, outbox, conversations, beats)
 
 
 def _specs(
@@ -314,11 +277,9 @@ def _specs(
     jobs: Jobs,
     keeping: KeepingDependencies,
 ) -> Specs:
-    agent, beats, rooms = config.agent, config.heartbeat, messaging.rooms
-    conversations, bots = messaging.conversations, [bot for _, bot in accounts_of(config.channels)]
-    named = any(bot.model or any(group.model for group in bot.groups.allow.values()) for bot in bots)
+    rooms, conversations = messaging.rooms, messaging.conversations
     accounts, people = conversations.accounts, conversations.people
-    limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
+    answering, beating = furniture.answerers(config, names)
     toolbox = Toolbox(
         factories=(same_for_all(given.tools), *given.tool_factories),
         messaging=messaging,
@@ -328,16 +289,20 @@ def _specs(
         ),
     )
     prompts = Prompts(
-        store=store, name=agent.name, rooms=rooms, accounts=accounts, people=people, light_beats=beats.light_context
+        store=store,
+        name=config.agent.name,
+        rooms=rooms,
+        accounts=accounts,
+        people=people,
+        light_beats=config.heartbeat.light_context,
     )
     return Specs(
         clock=given.clock,
         fleet=fleet,
-        answerer=Answerer(names[0], agent.thinking, limits),
-        beating=Answerer(
-            names[1], beats.thinking or agent.thinking, replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)
-        ),
-        models_there=conversations.model_there if named else None,
+        answerer=answering,
+        beating=beating,
+        models_there=furniture.models_there(config, conversations),
+        guest_models=config.agent.guest_models,
         rooms=rooms,
         toolbox=toolbox,
         prompts=prompts,
@@ -353,13 +318,9 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
     """The enabled accounts of all channels, and every local one, because `hark chat` needs the console."""
     sections = config.channels.sections()
     found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given.channels]
-    times = Times(now=given.clock.now, monotonic=given.clock.monotonic, sleep=given.clock.sleep)
     for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
-        if section.local or (section.enabled and not given.only_local):
-            for account, bot in section.bots().items():
-                if section.local or bot.enabled:
-                    label = f"{name}:{account}" if account else name
-                    found.append(Account(label, platforms.build(name, bot, times), bot))
+        if section.local or not given.only_local:
+            found += [furniture.account(*one, given.clock) for one in furniture.bots(name, config).items()]
     return Accounts(found)
 
 
@@ -372,8 +333,8 @@ def _pipeline(
         people=talks.people,
         conversations=talks,
         registry=registry,
-        approvers=config.approvals.approvers,
-        debounce=config.queue.debounce_ms,
+        askers=commands.askers,
+        queue=config.queue,
         new_code=partial(new_code, commands.clock.random),
         notice=outbox.notice,
         to_owner=partial(outbox.to_owner, both=True),
@@ -391,6 +352,7 @@ def _pipeline(
         waits=requests.waits,
         asks=asking.tell,
         clean=known.redactor.clean,
+        settled=requests.hurry,
     )
     asking.begin = pipeline.begin
     return pipeline

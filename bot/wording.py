@@ -48,12 +48,17 @@ ENDED_EARLY = {
 }
 # Commands that platforms list, and the others, as sentences of the service name them.
 LISTED = (
-    *("help", "commands", "start", "status", "stop", "abort", "new", "reset", "verbose", "reasoning", "tools"),
-    *("approve", "approvals", "why", "model", "think", "context", "compact", "usage"),
+    *("help", "commands", "start", "status", "whoami", "stop", "abort", "retry", "new", "reset", "verbose"),
+    *("reasoning", "tools", "approve", "approvals", "model", "models", "think", "context", "compact", "usage"),
+    *("queue", "undo", "redo", "fork", "activation"),
 )
-UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation", "budget")
+UNLISTED = (
+    *("answer", "pairing", "schedule", "heartbeat", "people", "allowlist", "budget", "why", "freeze", "thaw", "send"),
+    *("restart", "config", "sessions", "export", "memory", "skills", "subagents", "reanswer"),
+)
 _COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+EDITED_AFTERWARDS = "You have edited your question since I answered it."
 EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
 # What has become of a request, by the verdict and by the event.
@@ -295,7 +300,8 @@ def person(one: Person, stamp: Callable[[int], str]) -> str:
 def stands(found: Settled) -> str:
     """What an owner has changed about somebody."""
     ended = (f"{len(found.turns)} running stopped.",) if found.turns else ()
-    word = {"owner": "is an owner now", "blocked": "is shut out now"}.get(found.person.standing, "is a stranger again")
+    words = {"owner": "is an owner now", "blocked": "is shut out now", "allowed": "may write to me now"}
+    word = words.get(found.person.standing, "is a stranger again")
     return " ".join((f"{stranger(found.person)}: {word}.", *ended, *_dropped(found.dropped)))
 
 
@@ -337,15 +343,20 @@ def one_line(text: str) -> str:
     return first if len(first) <= _LONGEST else first[: _LONGEST - 1] + "…"
 
 
+def not_taken_off(reason: str) -> str:
+    """What a conversation is told of a message that was to be taken back."""
+    return f"A message of mine that was taken back is still here: I can neither delete nor change it ({reason})."
+
+
 def stopped(running: bool, dropped: int) -> str:
     """The answer to /stop."""
     return " ".join(("Stopped." if running else "Nothing was running.", *_dropped(dropped)))
 
 
-def fresh_start(running: bool, dropped: int) -> str:
-    """The answer to /new and /reset."""
+def fresh_start(answers: str, running: bool, dropped: int) -> str:
+    """The answer to /new and /reset. answers: the name of the model that answers."""
     parts = ("New conversation.", "What was running is stopped.") if running else ("New conversation.",)
-    return " ".join((*parts, *_dropped(dropped)))
+    return " ".join((*parts, *_dropped(dropped), f"`{answers}` answers."))
 
 
 def _dropped(count: int) -> list[str]:
@@ -376,3 +387,8 @@ def beats_rest(why: str, until: str) -> str:
 def kept_alert(stamp: str, text: str) -> str:
     """Something that could not be delivered when it was said."""
     return f"(From {stamp}, when I could not deliver it:)\n\n{text}"
+
+
+def unsent(place: Place) -> str:
+    """Say to an owner that what is said somewhere is not sent there."""
+    return f"What I say is not sent to {place.channel} (chat {place.chat}): a rule of `send_policy` denies it."

@@ -87,6 +87,16 @@ class Adapter:
         self._unreached.failures = 0
         return sent if isinstance(sent, Elsewhere) else Sent(sent)
 
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See `channels.base.Channel`."""
+        if self._limits.held(place.chat) == 0:
+            error = await self._best_effort(place, self._react(place, target, emoji, before))
+            self._limits.hold(place.chat, error.retry_after if error else 0.0)
+
+    async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See `react`. Raises ApiError."""
+        raise NotImplementedError
+
     async def _carry_out(self, delivery: Delivery) -> str | Elsewhere:
         """Make the call; returns the platform's id of the message, or the conversation to send it to instead.
 

@@ -63,6 +63,8 @@ class Capabilities:
     # Whether a native command is not a message of its chat: all messages of the answer can be shown to that person
     # alone, and no command can be typed in a thread.
     commands_apart: bool = False
+    # For how many seconds after it was sent a message can be deleted; 0: always.
+    deletes_within: int = 0
     # The prefix of a command: of one that the platform lists, and of any other.
     commands: tuple[str, str] = ("/", "/")
 
@@ -216,6 +218,12 @@ class Channel(Surface, Protocol):
 
         target: the platform's id of that message; empty to show a draft. Returns the seconds until the next frame may
         be shown; frames never use up the calls that deliveries need.
+        """
+
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """Put a reaction to a message in the place of the one that stands there; failures are ignored.
+
+        target: the platform's id of the message. before: the emoji of the bot's reaction so far.
         """
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:

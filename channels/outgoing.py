@@ -34,6 +34,19 @@ IDEMPOTENT = frozenset({Action.EDIT, Action.DELETE, Action.REACT})
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """A fenced block of code. mark, info: what opens it. content: its lines, without what stands around them."""
+
+    mark: str
+    info: str
+    content: str
+
+    def showing(self, content: str) -> str:
+        """Return Markdown of the block with other content, such as a part of it."""
+        return f"{self.mark}{self.info}\n{content.removesuffix(chr(10))}\n{self.mark}"
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyBlock:
     """A piece of a reply, cut from the model's stream."""
 
@@ -41,6 +54,8 @@ class ReplyBlock:
     text: str
     # The exact slice of the model's own text. The slices of all blocks of an answer, joined, are that answer.
     said: str
+    # What the block is if it is better sent as a file.
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ def _check_pattern(text: str) -> str:
 
 
 ReplyTo = Literal["off", "first", "all"]
+# What becomes of what is written while a run is active.
+QueueMode = Literal["collect", "steer", "followup", "interrupt"]
+# Which messages are dropped where more wait than may.
+QueueDrop = Literal["summarise", "old", "new"]
 # A model at a provider, `provider/model`, or `offline`; that the provider is known is checked with the whole file.
 ModelName = Annotated[str, Field(min_length=1)]
 # The types of ids of people and chats; each platform has its own.
@@ -102,6 +106,17 @@ class Threads(Section):
     )
 
 
+class States(Section):
+    """What the reaction becomes meanwhile; empty: it stays as it is, and goes at the end."""
+
+    thinking: str = setting("🤔", "The model writes.")
+    tool: str = setting("⚡", "A tool works.")
+    waiting: str = setting("🙏", "A person must decide something, or no model can be reached.")
+    compacting: str = setting("✍", "The conversation is being summed up.")
+    done: str = setting("", "It is answered; such as 👌.")
+    error: str = setting("😢", "It could not be answered.")
+
+
 class Acknowledgement(Section):
     """A reaction that says: seen, I am on it. It goes when the answer is there."""
 
@@ -109,6 +124,7 @@ class Acknowledgement(Section):
     scope: Literal["direct", "mention", "all"] = setting(
         "all", "On what: direct messages, what names the bot in groups, or everything it answers."
     )
+    states: States | None = setting(None, "Whether it changes with what the bot does: {} is yes, with these emojis.")
 
 
 HttpPath = Annotated[str, looks_like(r"/[^?#{}\s]*", "a path that begins with /")]
@@ -158,6 +174,16 @@ class Beats(Section):
     show_ok: bool | None = setting(None, "Whether quiet answers are shown, as HEARTBEAT_OK.")
     show_alerts: bool | None = setting(None, "Whether all other answers are shown.")
     direct: Literal["allow", "block"] = setting("allow", "Whether direct messages may get them.")
+
+
+class QueueThere(Section):
+    """What becomes there of messages that come while others are answered; what it does not say is as the section
+    `queue` says."""
+
+    mode: QueueMode | None = setting(None, "What becomes of what is written while a run is active.")
+    debounce_ms: Whole | None = setting(None, "How long a message waits for more of its sender.", ge=0, le=60_000)
+    cap: Whole | None = setting(None, "How many messages of a session may wait.", ge=1)
+    drop: QueueDrop | None = setting(None, "Which are dropped where more would wait.")
 
 
 class ChannelSection(Section):
@@ -232,6 +258,7 @@ class AccountSection(ChannelSection, Patience):
     )
     tools: ToolLists = setting(ToolLists(), "The tools that the model has in conversations there.")
     heartbeat: Beats = setting(Beats(), "What of the heartbeat is shown there.")
+    queue: QueueThere = setting(QueueThere(), "What becomes of messages that come while others are answered.")
     prompt: str | None = setting(None, "Added to the system prompt in conversations there.")
     model: ModelName | None = setting(None, "provider/model that answers in conversations there.")
 

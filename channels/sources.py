@@ -114,6 +114,11 @@ def missed(delivery_id: int) -> Source:
     return Source(SourceKind.MISSED, f"missed:{delivery_id}")
 
 
+def frozen(since: int, conv_id: int) -> Source:
+    """What a conversation is told of a freeze, once. since: when that began."""
+    return sentence("frozen", since, conv_id)
+
+
 def sentence(*names: object) -> Source:
     """Any other sentence of the service, by names that are unique together."""
     return Source(SourceKind.SENTENCE, ":".join(map(str, names)))

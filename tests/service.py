@@ -30,7 +30,8 @@ from agent.tools.base import CallContext, Hook, Parameters, Tool, ToolFactory
 from bot.clock import Clock
 from bot.commands.registry import Command
 from bot.config.model import Config
-from bot.service import Service
+from bot.gateway.balance import CHECK_EVERY
+from bot.service import PRUNE_EVERY, Service
 from bot.store.writer import CommitProbe
 from channels.base import Capabilities, NotDownloaded
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
@@ -102,6 +103,10 @@ class RecordingChannel(PlainChannel):
             self.log.append(("send", delivery.body))
         self.watch.changed()
         return result
+
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        self.log.append(("react", f"{before}>{emoji} on {target}"))
+        self.watch.changed()
 
     async def settle(self, delivery: Delivery) -> SendResult:
         self.looked_for.append(delivery)
@@ -246,6 +251,12 @@ class Hark:
         """What was sent into a chat, once it is so many messages."""
         await self.until(lambda: len(self.channel.texts(chat)) >= count, f"message {count} in chat {chat}")
         return self.channel.texts(chat)
+
+    async def rested(self) -> None:
+        """Return when the service has done what it does by itself after its start."""
+        await self.until(
+            lambda: self.time.asked.count(PRUNE_EVERY) == 2 and CHECK_EVERY in self.time.asked, "a quiet store"
+        )
 
     async def delivered(self) -> None:
         """Return when nothing waits to be delivered."""

@@ -96,6 +96,9 @@ class PlainChannel:
     async def working(self, place: Place) -> None:
         pass
 
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """Reactions of a platform that shows none."""
+
     async def frame(self, place: Place, target: str, body: str) -> float:
         return 1.0
 

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.persistence.balance import Balance, add_up
+from bot.store.balance import page, rest
+
 _DELIVERIES = "delivery JOIN conversation USING (conv_id)"
 _ORDER = {
     "inbox": "seq",
@@ -27,6 +30,7 @@ _ORDER = {
     "job": "rowid",
     "firing": "due_at",
     "usage": "usage_id",
+    "undone": "command, turn_id",
 }
 
 _OPEN_DELIVERIES = (
@@ -89,6 +93,10 @@ class Stored:
     def usage(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """What model calls have used."""
         return self._read("usage", columns, where)
+
+    def undone(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """Turns whose exchanges were taken back."""
+        return self._read("undone", columns, where)
 
     def calls(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Calls of tools."""
@@ -159,6 +167,16 @@ class Stored:
         with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
             database.execute("PRAGMA legacy_alter_table=ON")
             database.execute(f"ALTER TABLE {old} RENAME TO {new}")
+
+    def balance(self) -> Balance:
+        """The book of messages."""
+        with contextlib.closing(sqlite3.connect(f"{self._file.as_uri()}?mode=ro", uri=True)) as database:
+            database.isolation_level = None
+            database.execute("BEGIN")
+            pages = [page(database, 0, 0)]
+            while (upto := pages[-1].upto) is not None:
+                pages.append(page(database, upto, 0))
+            return add_up([*pages, rest(database, 0)])
 
     def close(self) -> None:
         """Let go of the file."""

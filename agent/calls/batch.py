@@ -3,7 +3,8 @@
 Neighbouring calls of tools that are safe in parallel run side by side, all others alone. The run parks at a call about
 which a person must decide: the calls before it have their results, those after it are checked when the turn is resumed.
 Calls behind it that need a decision as well are decided with it. A decision counts only for a call that is the same
-when its turn has come: what a call before it has changed can make it be asked about once more.
+when its turn has come: what a call before it has changed can make it be asked about once more. When a person steers the
+run, calls that have not begun are skipped; whether that is so is read from the store wherever calls begin or end.
 """
 
 import asyncio
@@ -16,28 +17,33 @@ from dataclasses import replace
 from agent.calls.pipeline import Pipeline, Ready
 from agent.calls.repair import repaired
 from agent.context import Context
+from agent.errors import HALTED, RunLost, ToolError
 from agent.events import AgentEnd
-from agent.journal import CallResult, Journal
-from agent.message import ToolCall
+from agent.journal import Begun, CallResult, Journal
+from agent.message import Mark, ToolCall, ToolResult
 from agent.spec import RunSpec
 from agent.tools.base import Ask, Asked
 
 # The most calls that are decided together.
 MOST_TOGETHER = 50
+_SKIPPED = "Not executed: a person has written something new, which follows. Call it again if it is still wanted."
 
 
 async def run_batch(
-    spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int
+    spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int, *, steered: bool = False
 ) -> AgentEnd | None:
     """Run all calls and append their results, and the steering texts that came meanwhile, to the context.
 
-    Returns the end of the run when it parks at a call or a call ended the turn. There are no calls when a crash came
-    after the last one; then only the end of the batch is persisted.
+    steered: a steering text came before any of them could begin. Returns the end of the run when it parks at a call or
+    a call ended the turn. There are no calls when a crash came after the last one; then only the end of the batch is
+    persisted.
     """
     groups = deque(_groups(spec, calls)) or deque([[]])
     while groups:
         group = groups.popleft()
         pipeline = Pipeline(spec, context, journal, step)
+        if steered:
+            return await _skip(pipeline, (), itertools.chain(group, *groups), context, journal)
         prepared: list[Ready | CallResult] = []
         asked: Asked | None = None
         for call in group:
@@ -48,15 +54,23 @@ async def run_batch(
             prepared.append(item)
         if prepared or not calls:
             results = await _run_group(pipeline, prepared, journal)
+            if results is None:
+                behind = itertools.chain(group[len(prepared) :], *groups)
+                return await _skip(pipeline, prepared, behind, context, journal)
             ends = list(map(pipeline.end, results))
             done = asked is None and not groups
             silent = done and context.silenced([call.result for call in results])
             kept = await journal.results(results, ends, batch_done=done, silent=silent)
             context.append(kept.entries)
+            if kept.halted:
+                raise RunLost(HALTED)
             if kept.end is not None:
                 return kept.end
+            steered = kept.steered
         if asked is not None:
             group = group[len(prepared) :]
+            if steered:
+                return await _skip(pipeline, (), itertools.chain(group, *groups), context, journal)
             ask = await _together(pipeline, asked, itertools.chain(group[1:], *groups))
             parked = await journal.park(asked.call_id, ask)
             if isinstance(parked, AgentEnd):
@@ -76,8 +90,10 @@ async def _together(pipeline: Pipeline, first: Asked, behind: Iterable[ToolCall]
     found = [first]
     for call in behind if alike(first.ask) else ():
         item = await pipeline.prepare(call)
-        if isinstance(item, Ask) and alike(item) and len(found) < MOST_TOGETHER:
+        if isinstance(item, Ask) and alike(item):
             found.append(Asked(call.call_id, item))
+            if len(found) == MOST_TOGETHER:
+                break
     if len(found) == 1:
         return first.ask
     task = any(one.ask.task for one in found)
@@ -95,10 +111,40 @@ async def _together(pipeline: Pipeline, first: Asked, behind: Iterable[ToolCall]
     )
 
 
-async def _run_group(pipeline: Pipeline, prepared: Sequence[Ready | CallResult], journal: Journal) -> list[CallResult]:
-    """Run the ready calls side by side; returns all results in call order."""
+async def _skip(
+    pipeline: Pipeline,
+    prepared: Iterable[Ready | CallResult],
+    behind: Iterable[ToolCall],
+    context: Context,
+    journal: Journal,
+) -> AgentEnd | None:
+    """Give the calls that have not begun a result that says so; the text that steers follows it."""
+    results = [item if isinstance(item, CallResult) else _skipped(item.call) for item in prepared]
+    results += map(_skipped, behind)
+    kept = await journal.results(results, list(map(pipeline.end, results)), batch_done=True, silent=False)
+    context.append(kept.entries)
+    if kept.halted:
+        raise RunLost(HALTED)
+    return kept.end
+
+
+def _skipped(call: ToolCall) -> CallResult:
+    return CallResult(ToolResult(call.call_id, call.name, _SKIPPED, is_error=True, mark=Mark.SKIPPED), "denied")
+
+
+async def _run_group(
+    pipeline: Pipeline, prepared: Sequence[Ready | CallResult], journal: Journal
+) -> list[CallResult] | None:
+    """Run the ready calls side by side; returns all results in call order, or None if a text that steers waits."""
     if ready := [item for item in prepared if isinstance(item, Ready)]:
-        await journal.start_calls(list(map(pipeline.start, ready)))
+        starts = list(map(pipeline.start, ready))
+        begun = await journal.start_calls(starts)
+        if begun is Begun.DEPENDS:
+            begun = await journal.start_calls(starts, await _reach_out(ready))
+        if begun is Begun.STEERED:
+            return None
+        if begun is not Begun.YES:
+            raise RunLost(HALTED)
     try:
         async with asyncio.TaskGroup() as tasks:
             running = [
@@ -107,6 +153,14 @@ async def _run_group(pipeline: Pipeline, prepared: Sequence[Ready | CallResult],
     except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
         raise errors.exceptions[0] from None
     return [item if isinstance(item, CallResult) else item.result() for item in running]
+
+
+async def _reach_out(ready: Sequence[Ready]) -> bool:
+    """Whether one of the calls leaves this machine, as its tool declares; so does one that cannot tell any more."""
+    try:
+        return any([await item.tool.reaches_out(item.parameters, item.context) for item in ready])
+    except ToolError:
+        return True
 
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:

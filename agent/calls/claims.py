@@ -22,7 +22,9 @@ class Deed(StrEnum):
 
 # Which deeds the tools with these names can have done; None: nothing, they only look.
 _TOOLS: dict[str, frozenset[Deed]] = {
-    **dict.fromkeys(("read", "glob", "grep", "stay_silent", "ask_person", "web_fetch", "web_search"), frozenset()),
+    **dict.fromkeys(
+        ("read", "glob", "grep", "stay_silent", "ask_person", "task_list", "web_fetch", "web_search"), frozenset()
+    ),
     **dict.fromkeys(("write", "edit"), frozenset({Deed.FILE})),
     "message": frozenset({Deed.MESSAGE, Deed.FILE}),  # it deletes and edits messages as well
     "schedule": frozenset({Deed.PLAN, Deed.FILE}),

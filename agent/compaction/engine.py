@@ -14,7 +14,7 @@ from enum import StrEnum
 import structlog
 
 from agent.compaction import summary
-from agent.compaction.flush import can_flush, flush
+from agent.compaction.flush import ENDS, SUMMED_UP, can_flush, flush
 from agent.context import Context, shown_tokens
 from agent.errors import BudgetReached, ErrorKind, ModelError
 from agent.journal import Journal
@@ -197,8 +197,17 @@ class ContextEngine:
             late.cancel()
         return None
 
-    async def _save_notes(self, journal: Journal) -> None:
-        """Let the model that answers save notes; a summary is made even if that fails."""
+    async def save_last_notes(self) -> None:
+        """Let the model save notes because the conversation is over, within the time of a summary."""
+        if self._journal is not None and can_flush(self._spec):
+            try:
+                async with asyncio.timeout(self._rules.timeout):
+                    await self._save_notes(self._journal, ENDS)
+            except (TimeoutError, BudgetReached) as error:
+                log.warning("notes of a conversation that is over were not saved", said=str(error) or "too slow")
+
+    async def _save_notes(self, journal: Journal, why: str = SUMMED_UP) -> None:
+        """Let the model that answers save notes; what comes after is done even if that fails."""
         model = self._spec.route.model
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
@@ -207,9 +216,9 @@ class ContextEngine:
             return answer
 
         try:
-            await flush(self._spec, self._context, journal, ask)
+            await flush(self._spec, self._context, journal, ask, why)
         except ModelError as error:
-            log.warning("notes before a summary were not saved", model=model.name, kind=error.kind, said=error.detail)
+            log.warning("notes were not saved", model=model.name, kind=error.kind, said=error.detail)
 
     def _like_the_last(self, model: ModelClient, messages: Iterable[Message]) -> ModelRequest:
         """Return a request that begins as the last one did, without images."""

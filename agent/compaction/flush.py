@@ -1,4 +1,6 @@
-"""The silent step before a summary, in which the model may write into files what should outlast the conversation."""
+"""The silent step before a summary, or at the end of a conversation, in which the model may write into files what
+should outlast the conversation.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -15,11 +17,14 @@ _WRITES, _READS = frozenset({"write", "edit"}), frozenset({"read", "grep", "glob
 # Model calls of one flush.
 _STEPS = 3
 
+# Why notes are saved.
+SUMMED_UP = "The older part of this conversation is about to be summed up."
+ENDS = "The person begins a new conversation, and this one ends here."
 _ASK = (
-    "[This is not from a person. The older part of this conversation is about to be summed up. Save now into a file of "
-    "your notes (memory/ with today's date, added to and never overwritten) what should be known in later "
-    "conversations: what people want in general, decisions, and facts that were hard to find out. Only file tools work "
-    "here. Nobody sees this: if there is nothing to save, answer with the word nothing.]"
+    "[This is not from a person. {} Save now into a file of your notes (memory/ with today's date, added to and never "
+    "overwritten) what should be known in later conversations: what people want in general, decisions, and facts that "
+    "were hard to find out. Only file tools work here. Nobody sees this: if there is nothing to save, answer with the "
+    "word nothing.]"
 )
 _NOT_NOW = "Not executed: only files can be read and written now."
 
@@ -30,17 +35,21 @@ def can_flush(spec: RunSpec) -> bool:
 
 
 async def flush(
-    spec: RunSpec, context: Context, journal: Journal, ask: Callable[[tuple[Message, ...]], Awaitable[Answer]]
+    spec: RunSpec,
+    context: Context,
+    journal: Journal,
+    ask: Callable[[tuple[Message, ...]], Awaitable[Answer]],
+    why: str = SUMMED_UP,
 ) -> None:
     """Let the model save notes; nothing of it is shown or becomes part of the conversation.
 
     That the model was asked is persisted before, so that no call is made again after a crash, or where no summary could
-    be made. A call that a person would have to allow is not made. ask: makes a model call with these messages. Raises
-    what `ask` raises, or what the store raises.
+    be made. A call that a person would have to allow is not made. ask: makes a model call with these messages. why:
+    what is about to happen. Raises what `ask` raises, or what the store raises.
     """
     if not await spec.compaction.keeper.flushes():
         return
-    messages = (*context.messages(), Message("user", (Text(_ASK),)))
+    messages = (*context.messages(), Message("user", (Text(_ASK.format(why)),)))
     for _ in range(_STEPS):
         answer = (await ask(messages)).message
         if not answer.tool_calls:

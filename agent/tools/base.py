@@ -164,6 +164,10 @@ class Tool(Generic[P]):
         """Return where the effect of a call goes. It has no effects itself."""
         return "look"
 
+    async def reaches_out(self, parameters: P, context: CallContext) -> bool:
+        """Whether a call leaves this machine, so that a freeze of the network holds it."""
+        return self.reads_web or await self.sink(parameters, context) in ("open", "send", "network")
+
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:
         """Carry out the call and return what the model reads."""
         raise NotImplementedError

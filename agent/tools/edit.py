@@ -5,8 +5,6 @@ as they are, and so do line ends. A mistake of the model changes nothing; the er
 """
 
 import difflib
-import hashlib
-import time
 
 from pydantic import Field
 
@@ -61,9 +59,7 @@ class EditTool(FileTool[EditParameters]):
         try:
             await self._workspace.write(path, b"", "change", change)
         except ToolError as error:  # which shows a line of the file
-            state = FileState(
-                self._workspace.whole(self._workspace.relative(path)), hashlib.sha256(held).hexdigest(), time.time_ns()
-            )
+            state = FileState.of_now(self._workspace.whole(self._workspace.relative(path)), held)
             (known,) = await self._lineage.of([state])
             error.origins = self._unknown(path) if known is None else known
             raise

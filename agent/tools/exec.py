@@ -193,12 +193,11 @@ class ExecTool(Tool[ExecParameters]):
         before = await self._lineage.seen(self._workspace)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
+        traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
         try:
             if parameters.background:
-                traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=True)
                 output = await self._in_background(make, verdict.level, parameters, context, traced)
             else:
-                traced = self._traced(verdict.level, merged((*context.bears(), *before)))
                 output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
             raise _not_started(error) from error
@@ -218,7 +217,7 @@ class ExecTool(Tool[ExecParameters]):
         except OSError as error:
             raise _not_started(error) from error
 
-    def _traced(self, level: Level, origins: Origins, *, goes_on: bool = False) -> Traced:
+    def _traced(self, level: Level, origins: Origins, *, goes_on: bool) -> Traced:
         """Return what follows a command. What one that goes on will have read is not known yet."""
         writes = level != "look" and (goes_on or bool(origins))
         return Traced(self._lineage, self._workspace, origins, writes=writes)

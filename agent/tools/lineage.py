@@ -7,6 +7,7 @@ nothing is known.
 
 import hashlib
 import os
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
@@ -27,6 +28,11 @@ class FileState:
     digest: str
     # When the kernel saw its last change, in nanoseconds. Programs cannot set this time.
     changed: int
+
+    @classmethod
+    def of_now(cls, path: str, content: bytes) -> "FileState":
+        """Return the state of a file that has, or is about to get, a content at this moment."""
+        return cls(path, hashlib.sha256(content).hexdigest(), time.time_ns())
 
 
 def state_of(workspace: Workspace, parts: Sequence[str], file: BufferedReader, content: bytes) -> FileState:

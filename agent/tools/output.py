@@ -124,6 +124,11 @@ class Overflow:
 
         return await asyncio.to_thread(spill)
 
+    def put(self, name: str, text: str) -> None:
+        """Write a text that is not deleted with old results. Blocks. Raises WorkspaceError or OSError."""
+        _make_room(self._workspace)
+        self._workspace.write_now(f"{FOLDER}/{name}", text.encode(errors="replace"), "overwrite")
+
     def spill(self, call_name: str) -> "Spill":
         """Return a sink that does the same for output that comes in pieces and may never end."""
         readable = re.sub(r"[^A-Za-z0-9_-]", "-", call_name)[:60]

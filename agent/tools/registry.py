@@ -28,10 +28,10 @@ GROUPS = {
     "group:web": (WEB_FETCH, WEB_SEARCH),
     "group:sessions": ("sessions_*",),
     "group:memory": ("memory_*",),
-    "group:messaging": ("message", "ask_person"),
+    "group:messaging": ("message", "ask_person", "task_list"),
     "group:automation": ("schedule",),
 }
-_MINIMAL = ("stay_silent", "ask_person")
+_MINIMAL = ("stay_silent", "ask_person", "task_list")
 # For people who are no owners. Tools are listed by name, so that no tool of a later version is added by itself.
 GUEST = (*_MINIMAL, "message", "read", "write", "edit", "glob", "grep", "exec", "process")
 _MESSAGING = (*_MINIMAL, "message", "group:sessions")

@@ -11,7 +11,7 @@ from bot.approvals import words
 from bot.approvals.decisions import ORDERS, NotDecided, Order, answer, check, meant, seconds
 from bot.approvals.requests import Requests
 from bot.clock import Clock
-from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.commands.registry import Answer, Arguments, Call, Command, Effect, Say
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.people.people import chat_of
@@ -50,8 +50,12 @@ class AnswerArguments(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decide(Effect):
-    """A request is decided, unless somebody else was first."""
+    """A request is decided in the name of the sender, unless somebody else was first.
 
+    The messages that show it are edited soon afterwards.
+    """
+
+    commands: "ApprovalCommands"
     approval_id: str
     choice: Choice
     # The answer; empty: none.
@@ -59,21 +63,38 @@ class Decide(Effect):
     # The place in the inbox of the message whose words are the reason; 0 for none. No turn reads that message then.
     passed_on: int = 0
 
+    async def persist(self, answer: Answer) -> CommandKept:
+        """Decide."""
+        origin, commands = answer.call.message.origin, self.commands
+        by = f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip()
+        kept = await commands.store.approvals.decide_by_command(
+            answer.call.seq, self.approval_id, self.choice, by, answer.blocks(self.text), self.passed_on
+        )
+        if kept and kept.resumed:
+            await commands.requests.decided(self.choice)
+        return kept or await answer.say(answer.call.seq, answer.blocks(LATE), ())
+
 
 @dataclass(frozen=True, slots=True)
 class AskAgain(Effect):
     """The call whose request has expired is asked about once more, in a turn of its own."""
 
+    store: Store
     approval_id: str
     # The message that begins that turn.
     said: str
     # The edit of the message that offered it, or a message that says so. Its source lets this happen only once.
     shown: tuple[Planned, ...]
 
+    async def persist(self, answer: Answer) -> CommandKept:
+        """Make the command the message that begins the turn which asks again."""
+        message = replace(answer.call.message, kind=InboundKind.MESSAGE, text=self.said)
+        return await self.store.approvals.ask_again(answer.call.seq, message, self.approval_id, self.shown)
+
 
 @dataclass(eq=False)
 class ApprovalCommands:
-    """Finds out what commands and plain words mean for requests, and carries the result out."""
+    """Finds out what commands and plain words mean for requests."""
 
     requests: Requests
     store: Store
@@ -84,9 +105,16 @@ class ApprovalCommands:
         """Make the commands."""
         about, answers = "Decide about what I ask for.", "Answer what I ask."
         return (
-            Command(name="approve", help=about, run=self._approve, arguments=ApproveArguments),
-            Command(name="answer", help=answers, run=self._answer, arguments=AnswerArguments, listed=False),
-            Command(name="approvals", help="What waits for a decision.", run=self._show),
+            Command(name="approve", help=about, run=self._approve, arguments=ApproveArguments, approvers=True),
+            Command(
+                name="answer",
+                help=answers,
+                run=self._answer,
+                arguments=AnswerArguments,
+                listed=False,
+                guests="everywhere",
+            ),
+            Command(name="approvals", help="What waits for a decision.", run=self._show, approvers=True),
             Command(name="why", help="What I asked and did last, and because of what.", run=self._why),
         )
 
@@ -100,25 +128,6 @@ class ApprovalCommands:
         reason = words_said if found.decision in ("answered", "ask") else ""
         said = Said(named=found.request_id, order=found.decision, reason=reason, picked=found.picked)
         return await self._settle(call, said)
-
-    async def decide(self, call: Call, effect: Decide, blocks: Sequence[Planned]) -> CommandKept | None:
-        """Decide a request in the name of the sender; the messages that show it are edited soon afterwards.
-
-        blocks: the answer. Returns None, and does nothing, if it is too late. Raises StoreUnavailable.
-        """
-        origin = call.message.origin
-        by = f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip()
-        kept = await self.store.approvals.decide_by_command(
-            call.seq, effect.approval_id, effect.choice, by, blocks, effect.passed_on
-        )
-        if kept and kept.resumed:
-            await self.requests.decided(effect.choice)
-        return kept
-
-    async def ask_again(self, call: Call, effect: AskAgain) -> CommandKept:
-        """Make the command the message that begins the turn which asks again. Raises StoreUnavailable."""
-        message = replace(call.message, kind=InboundKind.MESSAGE, text=effect.said)
-        return await self.store.approvals.ask_again(call.seq, message, effect.approval_id, effect.shown)
 
     async def _approve(self, call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ApproveArguments)
@@ -170,7 +179,7 @@ class ApprovalCommands:
         text = "" if quiet else f"{wording.DECIDED[order]}: {words.short(approval.ask)}"
         told = answer(approval, reason) if order == "answered" else reason
         choice = Choice(verdict=order, reason=told, picked=said.picked, seconds=said.seconds)
-        return Decide(approval_id=approval.approval_id, choice=choice, text=text, passed_on=passed_on)
+        return Decide(commands=self, approval_id=approval.approval_id, choice=choice, text=text, passed_on=passed_on)
 
     async def _again(self, approval: Approval, message: InboundMessage) -> Effect:
         """Return what asks again about a request; the pressed message is edited to say so, or an answer says it.
@@ -186,7 +195,7 @@ class ApprovalCommands:
         shown = self.outbox.notice(source, text, place.channel)[:1]
         if pressed:
             shown = tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in shown)
-        return AskAgain(approval.approval_id, f"Ask again about {words.short(approval.ask)}", shown)
+        return AskAgain(self.store, approval.approval_id, f"Ask again about {words.short(approval.ask)}", shown)
 
     async def _find(self, message: InboundMessage, named: str, order: Order) -> Approval:
         """Return the request that is meant by an id, or without an id the one that is clearly meant.

@@ -62,10 +62,11 @@ class Requests:
         settings: Settings,
         wake: Callable[[str, bool], None],
     ) -> None:
-        """Make it of its parts. settings: of the configuration. wake: lets the turn of a session go on; it is given the
+        """Make it of its parts. wake: lets the turn of a session go on; it is given the
         session key, and whether the turn is one of the background."""
         self._wake = wake
-        self._settings = settings
+        # Of the configuration.
+        self.settings = settings
         self._store = store
         self._clock = clock
         self._outbox = outbox
@@ -96,7 +97,7 @@ class Requests:
         if ask.question and not reads and (reason := await self._not_asked(turn, ask)):
             return Decision("expired", ask.digest, reason)
         ident = await self._new_id()
-        expires = round(1000 * (self._settings.timeout_seconds if ask.seconds is None else ask.seconds))
+        expires = round(1000 * (self.settings.timeout_seconds if ask.seconds is None else ask.seconds))
         until = self._clock.stamp(self._clock.now() + expires)
         who = self.deciders(ask)
         origin, source = turn.messages[-1].origin, request_source(ident)
@@ -136,7 +137,7 @@ class Requests:
 
     def deciders(self, ask: Ask) -> str:
         """Return in words who may decide an Ask."""
-        return words.deciders(ask, named=bool(self._settings.approvers))
+        return words.deciders(ask, named=bool(self.settings.approvers))
 
     def may_decide(self, approval: Approval, message: InboundMessage) -> bool:
         """Return whether the sender of a message may decide a request.
@@ -299,7 +300,7 @@ class Requests:
         said: the words. seq: of their message. reply: the message replies to the request, so no turn reads its words.
         """
         may = self.may_decide(approval, message)
-        behind = not reply and chat_of(approval.place) == chat_of(message.origin.place)
+        behind = not reply and not approval.by_itself and chat_of(approval.place) == chat_of(message.origin.place)
         text = words.waiting(approval, said, may=may, behind=behind)
         choices = words.choices(approval, seq) if may else ()
         return Say(text, choices, source=reminder(approval.approval_id, message.part_of or seq))
@@ -335,7 +336,7 @@ class Requests:
     def _deciders(self) -> tuple[str, ...]:
         """Return who may decide requests that are no questions, as "channel:id"."""
         owners = tuple(f"{channel}:{sender}" for channel, sender in self._people.owners)
-        return self._settings.approvers or owners
+        return self.settings.approvers or owners
 
     def _who(self, turn: Turn, ask: Ask) -> tuple[str, ...]:
         """Return who may decide an Ask of a turn, as "channel:id" or ANYONE."""
@@ -361,11 +362,11 @@ class Requests:
 
     async def _forward(self) -> Place | None:
         """Return where the configuration has requests shown instead of in their conversations, if it can be found."""
-        if self._settings.forward_to is None:
+        if self.settings.forward_to is None:
             return None
         try:
             async with asyncio.timeout(_PATIENCE):
-                return (await self._conversations.named(self._settings.forward_to)).place
+                return (await self._conversations.named(self.settings.forward_to)).place
         except (ToolError, ActionFailed, TimeoutError) as error:
             log.warning("approvals.forward_to cannot be used", reason=str(error) or "the platform does not answer")
             return None

@@ -25,6 +25,7 @@ from bot.outbox import Outbox
 from bot.people.access import LOCAL, OWNER, PERSON
 from bot.people.conversations import Conversations
 from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job
+from bot.runs import freeze_words
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
@@ -145,7 +146,8 @@ class Beats:
             firing = Firing(job_id=HEARTBEAT, due_at=self.clock.now(), cause=cause)
             fired = await self._start(job, beat, (firing,), job.next_at) if job else "changed"
             if fired != "fired":
-                beat = replace(beat, skip=Skip("busy", wording.BEATS_ALREADY))
+                words = freeze_words.BEATS if fired == "frozen" else wording.BEATS_ALREADY
+                beat = replace(beat, skip=Skip("busy", words))
         if beat.skip is not None and beat.skip.reason == "busy" and cause == "wake":
             self._wanted[beat.facts.session], self._retry_at = None, self.clock.now() + int(RETRY * 1000)
         if cause == "wake" and self._is_owners(beat.facts.session):

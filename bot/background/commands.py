@@ -62,8 +62,8 @@ def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
     plans = "Reminders and jobs: list; at TIME, every 2h or cron “0 9 * * 1-5”, and what to do; pause, resume, … ID."
     beats = "Whether and when I look by myself what needs attention."
     return (
-        Command(name="schedule", help=plans, run=schedule, arguments=ScheduleArguments, owner_only=True),
-        Command(name="heartbeat", help=beats, run=heartbeat, arguments=HeartbeatArguments, owner_only=True),
+        Command(name="schedule", help=plans, run=schedule, arguments=ScheduleArguments),
+        Command(name="heartbeat", help=beats, run=heartbeat, arguments=HeartbeatArguments),
     )
 
 

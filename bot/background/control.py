@@ -34,6 +34,14 @@ class Control:
             beats=tuple(receipt(one, beats.cost) for one in shown),
         )
 
+    async def sentence(self) -> str:
+        """Return when the next beat is, and what became of the last, in a few words. Raises StoreUnavailable."""
+        beats, stamp = self.dispatcher.beats, self.dispatcher.clock.stamp
+        job, found = await beats.job(), await beats.store.schedules.firings(HEARTBEAT, 1)
+        is_on = beats.settings.every and job is not None and not job.paused
+        following = f"next {stamp(job.next_at)}" if is_on and job and job.next_at else "off"
+        return f"{following}; " + (f"last {receipt(found[0], beats.cost).words(stamp)}" if found else "none yet")
+
     async def beat(self, *, dry: bool) -> BeatView:
         """Beat now, or with dry only say what a beat that is due now would be. Raises StoreUnavailable."""
         beats = self.dispatcher.beats

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 MISSED = "missed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Starter:
     """Starts what runs by itself. most: runs of jobs at once."""
 

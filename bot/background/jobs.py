@@ -12,6 +12,7 @@ from bot import wording
 from bot.background.dispatcher import Dispatcher
 from bot.background.views import receipt
 from bot.persistence.schedules import HEARTBEAT, Job
+from bot.runs import freeze_words
 from channels.message import ChatKind, Origin
 from heartbeat.schedule import At, Cron, Schedule, ScheduleError, describe, next_after, parse, upcoming
 from heartbeat.times import zone_named
@@ -28,6 +29,7 @@ _KEPT_BACK = {
     "full": "As many jobs run as may at the same time. Try again when one has ended.",
     "running": "It is running already.",
     "changed": "It has just been changed; look at it again.",
+    "frozen": freeze_words.BEATS,
 }
 # What is done with a job that is there; `list` shows all.
 Order = Literal["list", "pause", "resume", "run", "delete", "history"]

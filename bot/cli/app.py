@@ -1,21 +1,26 @@
 """The command line: which commands and options there are, and nothing of what they do.
 
-Imports typer and the standard library only, so that `hark --help` answers at once; each command imports its
+Imports typer, options and the standard library only, so that `hark --help` answers at once; each command imports its
 module when it is called. A mistake in the configuration is shown here, for all of them: exit code 2.
 """
 
 import sys
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Literal, NoReturn, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
+from bot.cli.options import AsJson, ConfigOption
+from bot.cli.options import carry_out as _carry_out
+from bot.cli.options import seconds as _seconds
+from bot.cli.session_options import sessions_app
 from bot.config.errors import ConfigError
 
 USAGE = 2
+# What can be frozen.
+What = Literal["all", "tools", "network", "beats"]
 
 app = typer.Typer(
     name="hark",
@@ -36,26 +41,13 @@ approvals_app = typer.Typer(help="Decide what it asks for.", no_args_is_help=Tru
 app.add_typer(approvals_app, name="approvals")
 security_app = typer.Typer(help="Look at what lets others in.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(security_app, name="security")
+app.add_typer(sessions_app, name="sessions")
 
 
-def _seconds(text: str) -> float:
-    from bot.approvals.decisions import seconds
-
-    if (found := seconds(text)) is None:
-        raise typer.BadParameter(f"{text!r} is no time such as 15m, 1h30m or 45s")
-    return found
-
-
-def _given(context: typer.Context, config: Path | None) -> Path | None:
-    """Behind a command, else in front of it."""
-    return config or context.obj
-
-
-_CONFIG_HELP = "Configuration file; otherwise HARK_CONFIG, ./config.yaml, the last `hark run`."
-ConfigOption = Annotated[Path | None, typer.Option("--config", metavar="FILE", help=_CONFIG_HELP, callback=_given)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 AsOwner = Annotated[bool, typer.Option("--owner", help="Make them an owner of the bot as well.")]
 KeyArgument = Annotated[str | None, typer.Argument(metavar="[KEY]", help="Such as agent.model; all without it.")]
+ChangedKey = Annotated[str, typer.Argument(metavar="KEY", help="Such as queue.debounce_ms.")]
+NewValue = Annotated[str, typer.Argument(metavar="VALUE", help="Such as 30m, true or [a, b].")]
 
 _MESSAGE_HELP = "What to say; what is piped in follows it. Without it, or with -, all comes from standard input."
 _SESSION_HELP = "The session it belongs to; otherwise one of its own."
@@ -77,6 +69,10 @@ Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is tol
 _ORDER_HELP = "Take back what was said of somebody, shut them out everywhere, or make them an owner."
 OrderArgument = Annotated[Literal["revoke", "block", "owner"] | None, typer.Argument(help=_ORDER_HELP)]
 Whom = Annotated[str, typer.Argument(metavar="[CHANNEL:ID]", help="Who, as the list names them.")]
+BalanceOrder = Annotated[Literal["accept"] | None, typer.Argument(help="Accept MESSAGE without an explanation.")]
+MessageArgument = Annotated[str, typer.Argument(metavar="[MESSAGE]", help="As the book names it.")]
+_SINCE_HELP = "Only of messages since then: a duration such as 24h, or a date."
+Since = Annotated[str, typer.Option(metavar="TIME", help=_SINCE_HELP)]
 Timeout = Annotated[float | None, typer.Option(min=0, metavar="S", help="Wait no longer than this many seconds.")]
 
 
@@ -87,13 +83,6 @@ def main() -> None:
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         raise SystemExit(USAGE) from None
-
-
-def _carry_out(config: Path | None, work: Callable[..., Awaitable[int]]) -> NoReturn:
-    """See bot.cli.local."""
-    from bot.cli.local import carry_out
-
-    raise typer.Exit(carry_out(config, work))
 
 
 def _import_structlog_without_rich() -> None:
@@ -162,11 +151,36 @@ def status(config: ConfigOption = None) -> None:
 
 
 @app.command()
+def restart(config: ConfigOption = None) -> None:
+    """Start the service anew as soon as nothing runs in it. Exit code: 0 it will, 1 it does not."""
+    from bot.cli.restart import restart as begin
+
+    _carry_out(config, begin)
+
+
+@app.command()
 def usage(as_json: AsJson = False, config: ConfigOption = None) -> None:
     """Show what models have used, today and in seven days."""
     from bot.cli.usage import show as show_usage
 
     _carry_out(config, partial(show_usage, as_json))
+
+
+@app.command()
+def balance(
+    order: BalanceOrder = None,
+    message: MessageArgument = "",
+    as_json: AsJson = False,
+    since: Since = "",
+    config: ConfigOption = None,
+) -> None:
+    """Show whether each message was answered, told why not or waits; or accept one that is not explained.
+
+    Exit code: 0 all are explained, or MESSAGE is accepted; 1 not.
+    """
+    from bot.cli.balance import accept, show
+
+    _carry_out(config, partial(accept, message) if order else partial(show, as_json, since))
 
 
 @app.command()
@@ -183,6 +197,24 @@ def backup(file: BackupFile, config: ConfigOption = None) -> None:
     from bot.cli.backup import backup as back_up
 
     _carry_out(config, partial(back_up, file))
+
+
+@app.command()
+def freeze(
+    what: Annotated[What, typer.Argument(metavar="[all|tools|network|beats]")] = "all", config: ConfigOption = None
+) -> None:
+    """Stop everything, or a part of it, until `hark thaw`; it survives restarts."""
+    from bot.cli.freeze import freeze as stop
+
+    _carry_out(config, partial(stop, what))
+
+
+@app.command()
+def thaw(config: ConfigOption = None) -> None:
+    """Let go on what was frozen, in order."""
+    from bot.cli.freeze import thaw as go_on
+
+    _carry_out(config, go_on)
 
 
 @pairing_app.command("list")
@@ -325,3 +357,11 @@ def get(key: KeyArgument = None, config: ConfigOption = None) -> None:
     from bot.cli.config import get as get_value
 
     raise typer.Exit(get_value(config, key))
+
+
+@config_app.command("set")
+def set_value(key: ChangedKey, value: NewValue, config: ConfigOption = None) -> None:
+    """Change KEY in the file to VALUE, written as there; comments stay. Exit code: 0 done, 2 it would not load."""
+    from bot.cli.config import change
+
+    raise typer.Exit(change(config, key, value))

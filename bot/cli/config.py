@@ -1,4 +1,4 @@
-"""`hark config check|schema|get`: look at the configuration without starting anything.
+"""`hark config check|schema|get|set`: look at the configuration, or change it, without starting anything.
 
 Every function prints and gives an exit code; a file that cannot be used raises ConfigError, which the
 command line shows.
@@ -9,16 +9,16 @@ import os
 from pathlib import Path
 
 import typer
-from pydantic import JsonValue
 
 from bot.config.assumed import look_up
 from bot.config.checks import warnings
-from bot.config.errors import ConfigError, KeyPath, Problem
-from bot.config.explain import is_secret, unknown_key
+from bot.config.errors import dotted
+from bot.config.file import ConfigFile
 from bot.config.load import find_file, label_of, load
 from bot.config.model import Config
 from bot.config.secrets import secrets
-from bot.telemetry.redact import STARS, Redactor, mask_url
+from bot.config.shown import value_at
+from bot.telemetry.redact import Redactor
 
 
 def check(path: Path | None) -> int:
@@ -48,30 +48,20 @@ def get(path: Path | None, key: str | None) -> int:
     Secrets appear as stars, those inside URLs too. Raises ConfigError for a key that does not exist.
     """
     config = load(path, os.environ, Path.cwd())
-    tree = _shown(config.model_dump(mode="json", by_alias=True), ())
-    value = tree if key is None else _at(tree, key, key)
-    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    typer.echo(Redactor(secrets(config, config.environ(os.environ))).clean(shown))
+    typer.echo(Redactor(secrets(config, config.environ(os.environ))).clean(value_at(config, key)))
     return 0
 
 
-def _shown(value: JsonValue, path: KeyPath) -> JsonValue:
-    """The value at `path` with stars in place of what may be a secret."""
-    if isinstance(value, dict):
-        return {name: _shown(below, (*path, name)) for name, below in value.items()}
-    if isinstance(value, list):
-        return [_shown(below, (*path, number)) for number, below in enumerate(value)]
-    if not isinstance(value, str):
-        return value
-    return STARS if is_secret(path) else mask_url(value)[0]
+def change(path: Path | None, key: str, value: str) -> int:
+    """Write a value, as YAML has it, at the dotted `key` of the file; a service that runs takes it over.
 
-
-def _at(tree: JsonValue, rest: str, key: str) -> JsonValue:
-    """The value at `rest` below `tree`. Model ids hold dots, so the longest key that fits is taken first."""
-    if not rest:
-        return tree
-    names = tree if isinstance(tree, dict) else {}
-    for name in sorted(names, key=len, reverse=True):
-        if rest == name or rest.startswith(f"{name}."):
-            return _at(names[name], rest[len(name) + 1 :], key)
-    raise ConfigError((Problem("hark config get", None, (key,), unknown_key(rest.partition(".")[0], names)),))
+    Raises ConfigError, and changes nothing, when the file would not load then.
+    """
+    file = ConfigFile(path, os.environ, Path.cwd())
+    try:
+        changed = file.change(key, value)
+    except OSError as error:
+        typer.echo(f"{file.path} cannot be written: {error.strerror or error}", err=True)
+        return 1
+    typer.echo(f"{dotted(changed)} is set in {file.path}")
+    return 0

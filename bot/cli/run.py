@@ -19,7 +19,7 @@ import structlog
 
 from bot.cli.home import beginning, is_begun, note
 from bot.config.checks import warnings
-from bot.config.load import load
+from bot.config.file import ConfigFile
 from bot.config.model import Config
 from bot.config.secrets import secrets, shield
 from bot.gateway.unix_socket import SOCKET
@@ -38,14 +38,19 @@ def main(config_path: Path | None) -> int:
 
     Raises ConfigError, which the command line shows.
     """
-    config = load(config_path, os.environ, Path.cwd(), service=True)
+    file = ConfigFile(config_path, dict(os.environ), Path.cwd())  # with the secrets that this process soon hides
+    config = file.load()
     environ = config.environ(os.environ)
     interactive = config.channels.sections()["console"].enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
     try:
-        prepare(config, environ, log_to_file=interactive)
-        return asyncio.run(_run(config, config_path, interactive, environ))
+        redactor = prepare(config, environ, log_to_file=interactive)
+        code = asyncio.run(_run(config, file, interactive, environ, redactor))
+        if code is not None:
+            return code
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], file.environ)
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
@@ -53,15 +58,21 @@ def main(config_path: Path | None) -> int:
     return FAILED
 
 
-def prepare(config: Config, environ: Mapping[str, str], *, log_to_file: bool) -> None:
-    """Make the state directory, hide this process's secrets and begin the log, in that order. Raises OSError."""
+def prepare(config: Config, environ: Mapping[str, str], *, log_to_file: bool) -> Redactor:
+    """Make the state directory, hide this process's secrets and begin the log, in that order; returns what keeps
+    secrets out of the log. Raises OSError.
+    """
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = secrets(config, environ)
     shield(known)
-    set_up(Redactor(known), config.state / LOG_FILE if log_to_file else None)
+    set_up(redactor := Redactor(known), config.state / LOG_FILE if log_to_file else None)
+    return redactor
 
 
-async def _run(config: Config, config_path: Path | None, interactive: bool, environ: Mapping[str, str]) -> int:
+async def _run(
+    config: Config, file: ConfigFile, interactive: bool, environ: Mapping[str, str], redactor: Redactor
+) -> int | None:
+    """Serve until told to stop, or until a restart is due: then None is returned, and the process is to be replaced."""
     from bot.wiring import Dependencies, build
 
     for warning in warnings(config):
@@ -69,24 +80,30 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
         if interactive:
             print(f"Warning: {warning}.")  # noqa: T201
     begun = is_begun(config)
-    stop = asyncio.Event()
+    stop, told = asyncio.Event(), asyncio.Event()  # told: by a signal or at the terminal, and not by a restart
     loop = asyncio.get_running_loop()
     screen = termios.tcgetattr(sys.stdin) if interactive else None
 
+    def on_hangup() -> None:
+        told.set()
+        stop.set()
+
     def on_signal() -> None:
-        if stop.is_set():
+        if told.is_set():
             if screen is not None:
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, screen)
             os._exit(FAILED)
-        stop.set()
+        on_hangup()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
-        loop.add_signal_handler(signal.SIGHUP, stop.set)  # a closed terminal sends several, which is no haste
+        loop.add_signal_handler(signal.SIGHUP, on_hangup)  # a closed terminal sends several, which is no haste
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
     on_wait = _waits if interactive else lambda error: None
-    service = await build(config, Dependencies(environ=environ, on_preloaded=gc.freeze, on_wait=on_wait))
+    outside = Dependencies(environ=environ, on_preloaded=gc.freeze, on_wait=on_wait, file=file, learn=redactor.learn)
+    service = await build(config, outside)
+    service.parts.restart.on_due = stop.set
     starting = asyncio.create_task(service.start(), name="start")  # may take as long as the disk is full
     stopped = asyncio.create_task(stop.wait(), name="stopped")
     terminal = None
@@ -96,7 +113,7 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
             starting.result()  # raises what kept it from starting
             if not begun:
                 print(beginning(config)) if interactive else log.info(beginning(config))  # noqa: T201
-            note(config_path, config.state)
+            note(file.named, config.state)
             for line in (_held(config, service.parts.sandbox), *_command()):
                 print(line) if interactive else log.info(line)  # noqa: T201
             if interactive:
@@ -111,7 +128,7 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
         if terminal is not None:
             terminal.cancel()
             await asyncio.wait([terminal])
-    return 0
+    return None if service.parts.restart.is_due and not told.is_set() else 0
 
 
 def _held(config: Config, sandbox: str) -> str:

@@ -15,7 +15,7 @@ class HelpArguments(Arguments):
     command: str | None = Field(default=None, description="A command to explain.")
 
 
-def build(name: str, others: Sequence[Command]) -> Registry:
+def build(name: str, others: Sequence[Command], stop_words: Sequence[str] = ()) -> Registry:
     """Make the registry. name: the name of the bot. others: the commands of the features, in the order of /help."""
 
     async def say_hello(call: Call, _: Arguments) -> Effect:
@@ -24,13 +24,13 @@ def build(name: str, others: Sequence[Command]) -> Registry:
     async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
-            shown = (one for one in registry.commands if one.listed and (call.by_owner or not one.owner_only))
+            shown = (one for one in registry.commands if one.listed and one.is_for(call.asker))
             # without marks of code, so that platforms make them links to tap
             lines = [f"{command.usage.replace('<', chr(92) + '<')} – {command.help}" for command in shown]
             if call.message.origin.place.kind is ChatKind.CONSOLE:
                 lines.append(wording.TERMINAL_KEYS)
             return Say("\n".join(f"- {line}" for line in lines))
-        command = registry.get(arguments.command, call.by_owner)
+        command = registry.get(arguments.command, call.asker)
         if command is None:
             return Say(f"There is no command {arguments.command!r}. /help lists all.")
         also = f" Also: {', '.join(f'/{alias}' for alias in command.aliases)}." if command.aliases else ""
@@ -39,9 +39,27 @@ def build(name: str, others: Sequence[Command]) -> Registry:
     listed = "What you can type."
     registry = Registry(
         (
-            Command(name="help", help=listed, run=show_help, aliases=("commands",), arguments=HelpArguments),
-            Command(name="start", help="Says hello.", run=say_hello, lenient=True),
+            Command(
+                name="help",
+                help=listed,
+                run=show_help,
+                aliases=("commands",),
+                arguments=HelpArguments,
+                guests="everywhere",
+            ),
+            Command(name="start", help="Says hello.", run=say_hello, lenient=True, guests="everywhere"),
             *others,
-        )
+            *map(_later, ("skills", "subagents")),
+        ),
+        stop_words,
     )
     return registry
+
+
+def _later(name: str) -> Command:
+    """Make a command that says that what it is about comes with a later version."""
+
+    async def run(call: Call, _: Arguments) -> Effect:
+        return Say(f"This version has no {name} yet; they come with a later one.")
+
+    return Command(name=name, help=f"What {name} there are; they come with a later version.", run=run, lenient=True)

@@ -6,7 +6,7 @@ here, duplicate keys and missing variables are found here. Knows no key by name.
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -125,6 +125,18 @@ def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
     except RecursionError:
         document.add("too deep or too large for a configuration")
     return document
+
+
+def mark_variables(text: str) -> tuple[str, Callable[[str], str]]:
+    """Return a text with one private character for each variable, and what puts the variables back into another one."""
+    written: dict[str, str] = {}
+
+    def mark(found: re.Match[str]) -> str:
+        written[letter := chr(_FIRST_MARK + len(written))] = found[0]
+        return letter
+
+    marked = _VARIABLE.sub(mark, text)
+    return marked, lambda other: _MARK.sub(lambda found: written.get(found[0], found[0]), other)
 
 
 class _Reader:

@@ -4,6 +4,7 @@ Standard library only: the command line imports this module before it knows what
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
 
@@ -32,6 +33,9 @@ class Problem:
 
 class ConfigError(Exception):
     """The configuration cannot be used; `problems` holds every mistake, in the order of the file."""
+
+    # The files that it was read from, as far as they are known.
+    files: tuple[Path, ...] = ()
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems)

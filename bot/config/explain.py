@@ -23,8 +23,7 @@ from channels.section import Section
 
 # Keys of the plan that this version does not have: who copies them learns that the version is not right yet.
 _KEYS: dict[KeyPath, str] = {
-    (): "send_policy memory skills mcp hooks extensions transcription",
-    ("queue",): "mode cap drop",
+    (): "memory skills mcp hooks extensions transcription",
 }
 
 

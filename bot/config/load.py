@@ -24,14 +24,17 @@ from bot.config.references import put_in
 DEFAULT_NAME = "config.yaml"
 
 
-def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: bool = False) -> Config:
+def load(
+    path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: bool = False, text: str | None = None
+) -> Config:
     """The configuration in `path`, in the file HARK_CONFIG names, in `cwd`/config.yaml, or the defaults.
 
     `workspace` and `state` come back absolute: relative to the file, or to `cwd` when there is none.
     service: a service with a port is to be started with it, so what keeps that from starting counts as well.
-    Raises ConfigError with every mistake, also when a file that was named cannot be read.
+    text: stands in the place of what the file holds. Raises ConfigError with every mistake, also when a file that was
+    named cannot be read.
     """
-    config, document = examine(path, environ, cwd)
+    config, document = examine(path, environ, cwd, text)
     environ, faulty = config.environ(environ), {_section(one.key) for one in document.problems if one.key}
     if (
         service
@@ -40,14 +43,20 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
     ):
         for key, text in service_conflicts(config, environ):
             document.report(text, key)
-    document.refuse()
+    try:
+        document.refuse()
+    except ConfigError as error:
+        error.files = config.source.files
+        raise
     return config
 
 
-def examine(path: Path | None, environ: Mapping[str, str], cwd: Path) -> tuple[Config, Document]:
+def examine(
+    path: Path | None, environ: Mapping[str, str], cwd: Path, text: str | None = None
+) -> tuple[Config, Document]:
     """The same with whatever mistakes it has, for who looks into it: what holds, and what is written with its mistakes.
 
-    Raises ConfigError where a file cannot be read, or where nothing holds without a file.
+    text: see `load`. Raises ConfigError where a file cannot be read, or where nothing holds without a file.
     """
     file = find_file(path, environ, cwd)
     beside = (file.parent if file else cwd) / VARIABLES
@@ -56,7 +65,7 @@ def examine(path: Path | None, environ: Mapping[str, str], cwd: Path) -> tuple[C
     if file is None:
         return _defaults(cwd).of(source), Document("")
     environ, label = {**variables, **environ}, label_of(file, path, cwd)
-    document = read_document(read_text(file, label), environ, label)
+    document = read_document(read_text(file, label) if text is None else text, environ, label)
     referred = put_in(document, environ, file.parent)
     source = replace(source, files=(*source.files, *referred.files), referred=referred)
     for name in FOLDERS:

@@ -19,6 +19,7 @@ from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
 from bot.config.providers import Provider, model_problem, provider_problem
 from bot.config.references import Referred
+from bot.config.sending import SendRule
 from bot.config.telemetry import Telemetry
 from bot.config.tools import Tools
 from bot.config.values import (
@@ -37,7 +38,10 @@ from bot.config.web import Web
 from channels.registry import sections
 from channels.section import Section, Whole, conflict, setting
 from channels.session_key import DmScope
-from channels.settings import AccountSection, ChannelSection, PlatformSection
+from channels.settings import AccountSection, ChannelSection, PlatformSection, QueueDrop, QueueMode
+
+# A word or a few that somebody writes.
+Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 
 
 class ChannelSections(Section):
@@ -89,6 +93,7 @@ class Agent(Section):
     name: str = setting("Hark", "What the bot calls itself.", min_length=1, max_length=80)
     model: ModelName | None = setting(None, "provider/model; without it the first model available answers.")
     fallbacks: tuple[FallbackModel, ...] = setting((), "Models that answer while the others do not, in this order.")
+    guest_models: tuple[ModelName, ...] = setting((), "The models that guests may choose; empty: all that there are.")
     thinking: Thinking = setting("auto", "How long the model may think; auto leaves it to the model.")
     max_concurrent: Whole = setting(16, "How many runs may go on at the same time.", ge=1, le=10_000)
     timeout_seconds: Seconds = setting(600, "Running time of one run, over restarts.", gt=0)
@@ -116,6 +121,13 @@ class Reset(Expiry):
     by_channel: dict[Platform, Expiry] = setting({}, "By its channel; before its sort.")
 
 
+class PruneTranscripts(Section):
+    """Which transcripts are deleted by themselves; never those with which sessions go on."""
+
+    max_age: Span | None = setting(None, "Those that nobody has used for so long; none without it.")
+    max_transcripts: Whole | None = setting(None, "Those beyond so many of a session; none without it.", ge=1)
+
+
 class Sessions(Section):
     """Which messages belong to the same session."""
 
@@ -124,6 +136,7 @@ class Sessions(Section):
         {}, "One person under several ids, for the scopes that know people."
     )
     reset: Reset = setting(Reset(), "When a session begins anew by itself; never without it.")
+    prune: PruneTranscripts = setting(PruneTranscripts(), "Which old transcripts are deleted.")
 
     @field_validator("identity_links")
     @classmethod
@@ -150,12 +163,32 @@ class CatchUpSettings(Section):
 class Queue(Section):
     """What happens to messages that come one after the other."""
 
+    mode: QueueMode = setting(
+        "collect",
+        "What is written while a run is active: all of it is one turn, joins the run, is a turn each, or ends the run.",
+    )
     debounce_ms: Whole = setting(
         1000,
         "Milliseconds for which a message waits for more of its sender; one answer for all. 0 is off.",
         ge=0,
         le=60_000,
     )
+    cap: Whole = setting(20, "How many messages of a session may wait.", ge=1)
+    drop: QueueDrop = setting(
+        "summarise", "Where more would wait: the oldest is told in short, the oldest is dropped, or the newest is."
+    )
+    stop_words: tuple[Word, ...] = setting(
+        (
+            *("stop", "abort", "cancel", "halt", "stopp", "abbrechen", "arrête", "annuler", "alto", "cancelar", "para"),
+            *("ferma", "annulla", "стоп", "停止", "停", "取消", "止めて", "ストップ", "중지"),
+        ),
+        "Words that are /stop where they are the whole message; [] is off.",
+    )
+
+    def there(self, account: AccountSection | None) -> "Queue":
+        """Return what holds on an account."""
+        said = account.queue.model_dump(exclude_none=True) if account else {}
+        return self.model_copy(update=said) if said else self
 
 
 class DeliverySettings(Section):
@@ -222,6 +255,7 @@ class Config(Section):
     tools: Tools = setting(Tools(), "What the model may use.")
     approvals: Approvals = setting(Approvals(), "What a person has to allow.")
     compaction: CompactionSettings = setting(CompactionSettings(), "When conversations are summed up.")
+    send_policy: tuple[SendRule, ...] = setting((), "Where what the model says is sent; without a rule everywhere.")
     budget: Budget = setting(Budget(), "What model calls may take.")
     telemetry: Telemetry = setting(Telemetry(), "What is written down beside the log.")
     web: Web = setting(Web(), "What the model may read of the web.")
@@ -269,6 +303,7 @@ class Config(Section):
             (("compaction", "model"), self.compaction.model),
         ]
         models += [(("agent", "fallbacks", at, "model"), one.model) for at, one in enumerate(self.agent.fallbacks)]
+        models += [(("agent", "guest_models", at), one) for at, one in enumerate(self.agent.guest_models)]
         for at, bot in accounts_of(self.channels):
             models.append(((*at, "model"), bot.model))
             models += [((*at, "groups", "allow", name, "model"), one.model) for name, one in bot.groups.allow.items()]

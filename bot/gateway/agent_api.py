@@ -115,9 +115,7 @@ class AgentApi:
         view = await self.store.reads.turn(turn_id)
         if view is None or not await self.store.stops.abort(turn_id):
             return False
-        handle = self.lanes.handle(view.session_key)
-        if handle is not None and handle.turn_id == turn_id:
-            handle.stop()
+        self.lanes.stop((turn_id,))
         if view.state is TurnState.PARKED:  # what waited behind it
             self.lanes.wake(view.session_key)
             self.settled()

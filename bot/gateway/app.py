@@ -16,25 +16,38 @@ from bot.gateway.agent_api import AgentApi
 from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.approval_routes import ApprovalRoutes
+from bot.gateway.balance import Book
+from bot.gateway.balance_routes import BalanceRoutes
 from bot.gateway.event_routes import EventRoutes
+from bot.gateway.freeze_routes import FreezeRoutes
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.people_routes import PeopleRoutes
+from bot.gateway.session_routes import SessionRoutes
 from bot.gateway.usage import UsageReport
 from bot.gateway.views import ReadinessView, StatusView
 from bot.inbound.pairing import Pairing
 from bot.persistence.errors import StoreUnavailable
+from bot.restart import Restart
+from bot.runs.freezing import Freezer
+from bot.sessions.forgetting import Forget
+from bot.sessions.service import Sessions
 from bot.store.reads import Reads
 
 
 class StateRoutes:
-    """Handlers of what shows how the service stands: `health` for everybody, `status` for owners."""
+    """Handlers of what shows how the service stands: `health` for everybody, `status` for owners; and its restart."""
 
     def __init__(
-        self, health: Callable[[], ReadinessView], status: Callable[[], Awaitable[StatusView]], usage: UsageReport
+        self,
+        health: Callable[[], ReadinessView],
+        status: Callable[[], Awaitable[StatusView]],
+        usage: UsageReport,
+        restart: Restart,
     ) -> None:
         self._health = health
         self._status = status
         self._usage = usage
+        self._restart = restart
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: the process lives."""
@@ -55,6 +68,14 @@ class StateRoutes:
         only_owners(request, "What the bot has used is for its owners.")
         return answer(await self._usage.view())
 
+    async def restart(self, request: Request) -> Response:
+        """POST /v1/restart, for owners: start anew as soon as nothing runs. 409 with what is against it."""
+        only_owners(request, "A restart is for owners.")
+        if obstacle := await self._restart.obstacle():
+            raise HttpProblem(409, "no_restart", obstacle)
+        self._restart.begin()
+        return answer({"status": "accepted"}, 202)
+
     async def later(self, request: Request) -> Response:
         """What a later version has: the name is taken."""
         raise HttpProblem(404, "not_in_this_version", f"{request.url.path} is not in this version yet.")
@@ -71,14 +92,21 @@ def build(
     control: Control,
     requests: Requests,
     usage: UsageReport,
+    restart: Restart,
+    freezer: Freezer,
+    book: Book,
+    sessions: Sessions,
+    forget: Forget,
 ) -> Starlette:
     """The application that both listeners serve. health, status, usage: see `StateRoutes`."""
-    state, events, people = StateRoutes(health, status, usage), EventRoutes(reads, bus), PeopleRoutes(pairing)
+    state = StateRoutes(health, status, usage, restart)
+    events, people = EventRoutes(reads, bus), PeopleRoutes(pairing)
     agent, heartbeat, approvals = (
         AgentRoutes(api),
         HeartbeatRoutes(control, api.clean),
         ApprovalRoutes(requests, api.clean),
     )
+    others = (FreezeRoutes(freezer), BalanceRoutes(book), SessionRoutes(sessions, forget))
     stream = Route("/v1/events", events.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
@@ -100,8 +128,10 @@ def build(
             Route("/v1/approvals/rules", approvals.rules, methods=["GET"]),
             Route("/v1/approvals/rules", approvals.forget, methods=["POST"]),
             Route("/v1/approvals/{id}", approvals.decide, methods=["POST"]),
+            *(route for one in others for route in one.routes()),
             Route("/v1/usage", state.usage, methods=["GET"]),
             Route("/v1/status", state.status, methods=["GET"]),
+            Route("/v1/restart", state.restart, methods=["POST"]),
             Route("/healthz", state.healthz, methods=["GET"]),
             Route("/readyz", state.readyz, methods=["GET"]),
             Route("/metrics", state.later, methods=["GET"]),

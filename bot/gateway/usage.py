@@ -35,7 +35,11 @@ class UsageReport:
     def command(self) -> Command:
         """Make the command /usage."""
         return Command(
-            name="usage", help="What models have used, today and in seven days.", run=self._show, lenient=True
+            name="usage",
+            help="What models have used, today and in seven days.",
+            run=self._show,
+            lenient=True,
+            guests="direct",
         )
 
     async def _show(self, call: Call, _: Arguments) -> Effect:

@@ -87,6 +87,8 @@ class StatusView:
     model_reason: str
     # Which sandbox commands run in, and why that one.
     sandbox: str
+    # What is frozen, since when and by whom; empty if nothing is.
+    frozen: str
     # A sentence for each model that does not work at present.
     models_down: tuple[str, ...]
     running: int
@@ -102,6 +104,8 @@ class StatusView:
 
     def rows(self, at: Callable[[int], str]) -> Iterator[tuple[str, str]]:
         """Yield names and texts for people. at: writes a moment, in milliseconds since the epoch, as people read it."""
+        if self.frozen:
+            yield "frozen", self.frozen
         yield from (("outage", text) for text in self.models_down)
         yield "sandbox", self.sandbox
         yield "runs", f"{self.running} running, {self.waiting} waiting"

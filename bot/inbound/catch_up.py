@@ -83,6 +83,7 @@ class CatchUp:
         if self._closed or not isinstance(found, History):
             return
         known = self._accounts.setdefault((channel, account), Listened(found))
+        known.channel = found  # another adapter, if its configuration has changed
         for gap in known.gaps.values():
             gap.newest = ""  # what was told of it is of before
             gap.asked += 1

@@ -13,21 +13,18 @@ import structlog
 
 from bot import wording
 from bot.approvals import words
-from bot.approvals.commands import LATE, ApprovalCommands, AskAgain, Decide
+from bot.approvals.commands import ApprovalCommands
 from bot.clock import Clock
-from bot.commands.registry import Call, Effect, Registry, Say
+from bot.commands.registry import Answer, Askers, Call, Effect, Registry, Say, TakeUp
 from bot.outbox import Outbox
 from bot.persistence.turns import CommandKept
 from bot.runs.lanes import Lanes
-from bot.runs.model_commands import Ask
-from bot.runs.settings_commands import ChangeSetting
-from bot.runs.stop_commands import Stop, StopCommands
 from bot.speech import spoken
 from bot.store.store import Store
 from bot.store.writer import once_available
 from channels.message import InboundKind, InboundMessage
-from channels.outgoing import Action, Button, Planned
-from channels.sources import Source, sentence
+from channels.outgoing import Action, Planned
+from channels.sources import sentence
 
 log = structlog.get_logger()
 
@@ -44,23 +41,21 @@ class CommandRunner:
     lanes: Lanes
     clock: Clock
     registry: Registry
-    # Whether a message is by an owner of the bot.
-    is_owner: Callable[[InboundMessage], bool]
+    askers: Askers
     approvals: ApprovalCommands
-    stops: StopCommands
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """Start to carry a command out. While the store cannot be written it is tried again."""
-        call = Call(seq, session_key, message, self.is_owner(message))
-        task = asyncio.create_task(self._carry_out(call), name=f"command-{seq}")
+        call = Call(seq, session_key, message, self.askers.of(message))
+        task = asyncio.create_task(self._carry_out(call, to_the_end=True), name=f"command-{seq}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def recover(self) -> None:
         """Carry out the commands that were accepted before the service ended, in their order."""
         for seq, session_key, message in await self.store.inbox.open_commands():
-            await self._carry_out(Call(seq, session_key, message, self.is_owner(message)))
+            await self._carry_out(Call(seq, session_key, message, self.askers.of(message)))
 
     async def drain(self, seconds: float) -> None:
         """Wait so long for the commands under way; the rest are cancelled and carried out at the next start."""
@@ -70,68 +65,39 @@ class CommandRunner:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _carry_out(self, call: Call) -> None:
-        """Carry a command out; where that fails by a fault of the service, an apology is the answer instead."""
-        found = self.registry.effect if call.message.decides is None else self.approvals.of_words
-        for effect in (found, _apologise):
+    async def _carry_out(self, call: Call, *, to_the_end: bool = False) -> None:
+        """Carry a command out; where that fails by a fault of the service, an apology is the answer instead.
+
+        to_the_end: also do what is left to do behind its answer.
+        """
+        for effect in (self._effect, _apologise):
             try:
                 keep = partial(self._keep, call, effect)
-                self._follow(call, await once_available(keep, lambda _: self.clock.sleep(_PAUSE)))
+                kept = await once_available(keep, lambda _: self.clock.sleep(_PAUSE))
+                self._follow(call, kept)
+                if to_the_end and kept.afterwards is not None:
+                    await kept.afterwards()
                 return
             except Exception:
                 log.exception("command failed", seq=call.seq)
 
+    async def _effect(self, call: Call) -> Effect:
+        """Return what a command does: what its words name, decide about a request, or say as the press of a button."""
+        if call.is_words:
+            return TakeUp(replace(call.message, kind=InboundKind.MESSAGE))
+        return await (self.registry.effect if call.message.decides is None else self.approvals.of_words)(call)
+
     async def _keep(self, call: Call, find: Callable[[Call], Awaitable[Effect]]) -> CommandKept:
         """Have the effect of a command, the answer and its end written. find: returns the effect."""
-        commands = self.store.commands
-        if call.is_words and find is not _apologise:
-            message = replace(call.message, kind=InboundKind.MESSAGE)
-            return await commands.take_up(call.seq, message, await self._chosen(call))
-        blocks = partial(self._blocks, call)
-        match await find(call):
-            case Say() as said:
-                chosen = () if said.mistake else await self._chosen(call)
-                answer = blocks(said.text, said.choices, private=said.mistake, source=said.source)
-                return await commands.answer(call.seq, answer, chosen)
-            case ChangeSetting() as setting:
-                answer = blocks(setting.text)
-                return await self.store.settings.change(call.seq, call.session_key, setting.change, answer)
-            case Ask(message=message):
-                return await commands.take_up(call.seq, message, ())
-            case Decide() as decided:
-                kept = await self.approvals.decide(call, decided, blocks(decided.text))
-                return kept or await commands.answer(call.seq, blocks(LATE))
-            case AskAgain() as again:
-                return await self.approvals.ask_again(call, again)
-            case Stop() as stop:
-                chosen, apart = await self._chosen(call), self._apart(call)
-                return await self.stops.carry_out(call, stop, blocks, chosen, apart=apart)
-            case other:
-                raise TypeError(f"{type(other).__name__} is not carried out here")
-
-    def _blocks(
-        self,
-        call: Call,
-        text: str,
-        choices: tuple[Button, ...] = (),
-        *,
-        private: bool = False,
-        source: Source | None = None,
-    ) -> tuple[Planned, ...]:
-        """Make the deliveries of an answer; none for an empty text.
-
-        A native command is answered to its sender alone where the platform can do that. private: so is the press of a
-        button. choices, source: see `Say`.
-        """
-        if not text:
-            return ()
-        blocks = self.outbox.notice(
-            source or sentence("cmd", call.seq), text, call.message.origin.place.channel, choices
+        answer = Answer(
+            call=call,
+            chosen=partial(self._chosen, call),
+            apart=self._apart(call),
+            notice=self.outbox.notice,
+            say=self.store.commands.answer,
+            take_up=self.store.commands.take_up,
         )
-        if call.message.respond and (private or call.message.kind is InboundKind.COMMAND):
-            alone = len(blocks) if self._apart(call) else 1
-            blocks = (*(replace(one, respond=call.message.respond) for one in blocks[:alone]), *blocks[alone:])
-        return blocks
+        return await (await find(call)).persist(answer)
 
     def _apart(self, call: Call) -> bool:
         """Whether the platform keeps native commands apart from what is said, so that they do not reach threads."""

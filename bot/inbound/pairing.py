@@ -28,8 +28,13 @@ from channels.settings import AccountSection
 from channels.sources import sentence
 
 # What an owner orders about somebody, and what they are then; None: what a stranger is.
-Order = Literal["revoke", "block", "owner"]
-_STANDINGS: dict[Order, Literal["owner", "blocked"] | None] = {"revoke": None, "block": "blocked", "owner": "owner"}
+Order = Literal["revoke", "block", "owner", "allow"]
+_STANDINGS: dict[Order, Literal["owner", "blocked", "allowed"] | None] = {
+    "revoke": None,
+    "block": "blocked",
+    "owner": "owner",
+    "allow": "allowed",
+}
 # Who orders at the command line.
 LOCALLY = f"console:{OWNER}"
 
@@ -125,8 +130,12 @@ class Pairing:
         if who in self.people.configured:
             raise NotChanged(f"{who} is an owner because `owners` in the configuration says so; change it there.")
         owned, (channel, _, sender) = self.people.owns(who), who.partition(":")
-        take_back = self.people.shut_out(who, blocked=order == "block") if order != "owner" else lambda: None
-        welcome = self.outbox.notice(sentence("stands", who, self.clock.now()), wording.welcome(owner=True), channel)
+        if order == "allow" and owned:
+            raise NotChanged(f"{who} is an owner, and may write to me already.")
+        lets_in = order in ("owner", "allow")
+        take_back = self.people.shut_out(who, blocked=order == "block") if not lets_in else lambda: None
+        words = wording.welcome(owner=order == "owner")
+        welcome = self.outbox.notice(sentence("stands", who, self.clock.now()), words, channel)
         try:
             found = await self.store.people.stand(channel, sender, _STANDINGS[order], welcome, by)
         except StoreUnavailable:
@@ -134,7 +143,7 @@ class Pairing:
             raise
         if found is None:
             raise NotChanged(f"Nothing is stored of {who}. `hark people` and `/people` list everybody.")
-        if order == "owner":
+        if lets_in:
             self._let_in(found)
         self.interrupt(found.turns)
         for session_key in found.sessions if owned else ():

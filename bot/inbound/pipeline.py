@@ -47,7 +47,8 @@ NAMED = 4096
 @dataclass(eq=False)
 class Pipeline:
     """The sink of all channels. waits: says to who has written what the turn before it waits for (approval, seq).
-    asks: tells an owner of strangers who have got a code. clean: returns a text without secrets."""
+    asks: tells an owner of strangers who have got a code. clean: returns a text without secrets. settled: looks at the
+    requests of turns that have ended."""
 
     store: Store
     routing: Routing
@@ -61,6 +62,7 @@ class Pipeline:
     waits: Callable[[str, int, InboundMessage], None]
     asks: Callable[[], Awaitable[None]]
     clean: Callable[[str], str]
+    settled: Callable[[], None]
 
     def __post_init__(self) -> None:
         self._closed = False
@@ -106,7 +108,7 @@ class Pipeline:
         item = cleaned(item)
         if (message := unsecret(item.message, self.clean)) is not item.message:
             item = replace(item, message=message)
-        if self.registry.find(item.message.text, self.people.is_owner(item.message)) is not None:
+        if self.registry.find(item.message.text, self.routing.askers.of(item.message)) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
         return answer
@@ -121,6 +123,9 @@ class Pipeline:
         finally:
             self._commands_coming -= commands
         for item, answer in zip(items, answers, strict=True):
+            if isinstance(answer, Fresh) and answer.stopped:  # it interrupts
+                self.lanes.stop(answer.stopped)
+                self.settled()
             self._tell(item, answer, woken)
             if isinstance(answer, Fresh) and answer.wake:  # behind a command, which comes first
                 self.lanes.wake(answer.wake)

@@ -1,11 +1,13 @@
 """What becomes of one message from a platform, decided purely: access, gate, command, place of the answer, session."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot import wording
-from bot.commands.registry import Registry
+from bot.commands.registry import Askers, Registry
+from bot.config.model import Queue
+from bot.inbound import queueing
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.people.access import LOCAL, refusal
@@ -14,10 +16,11 @@ from bot.people.people import People, chat_of
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.inbox import AcceptedMessage
+from bot.replies.reactions import acknowledge
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
-from channels.outgoing import Action, Planned
-from channels.settings import AccountSection, Acknowledgement
-from channels.sources import Source, acknowledgement, sentence
+from channels.outgoing import Button, Planned
+from channels.settings import AccountSection
+from channels.sources import Source, sentence
 
 # Milliseconds within which the next part of a message comes (an album, a long paste).
 PARTS_DELAY = 500
@@ -27,12 +30,12 @@ STRANGER_LIMIT = 4096
 _STARTED = re.compile(r"/start\s+(?![\w-]{1,64}\s*$)(.*\S)\s*", re.DOTALL | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Routing:
     """Decides by configuration and people.
 
-    approvers: "channel:id" of each; they are let in to decide. debounce: milliseconds for which one waits for more of
-    its sender.
+    askers: tells who writes; who may decide requests is let in for that. queue: what the configuration says about
+    messages that come one after the other.
     new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
     to_owner: the same for an owner, of source and text.
     """
@@ -40,8 +43,8 @@ class Routing:
     people: People
     conversations: Conversations
     registry: Registry
-    approvers: Collection[str]
-    debounce: int
+    askers: Askers
+    queue: Queue
     new_code: Callable[[], str]
     notice: Callable[[Source, str, str], tuple[Planned, ...]]
     to_owner: Callable[[Source, str], OwnerNotice]
@@ -53,10 +56,11 @@ class Routing:
             message = replace(message, text=asked[1])
         account = None if self.people.is_blocked(message.origin) else self.conversations.section(place)
         group = group_of(account, self.people, message)
-        is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
-        command = self.registry.find(message.text, is_owner)
-        decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
-        reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
+        asker = self.askers.of(message)
+        is_owner, command = asker.is_owner, self.registry.find(message.text, asker)
+        let_in = "order" if is_owner else self.people.let_in_by(message.origin)
+        decides = command is not None and command[0].name == "approve" and asker.is_approver
+        reason = refusal(message, account, group, is_owner=is_owner or decides, let_in_by=let_in)
         if reason is not None and reason is not Cause.PAIRING:
             kept = _bounded(message, reason)
             dropped = AcceptedMessage(message=kept, session_key=None, state="dropped", reason=reason)
@@ -70,19 +74,24 @@ class Routing:
             message = self._veiled(message)
         asks = message.kind is InboundKind.MESSAGE
         # What is probably a command that was mistyped: what follows is said, and no model asked.
-        near = asks and message.text.startswith("/") and self.registry.nearest(message.text, is_owner) is not None
+        near = asks and message.text.startswith("/") and self.registry.nearest(message.text, asker) is not None
         if asks and (command or near):
             message = replace(message, kind=InboundKind.COMMAND)
         elif asks and account and passes != "shut" and not place.thread and account.opens_thread(message):
             lifted = replace(place, thread=message.origin.message_id)
             message = replace(message, origin=replace(message.origin, place=lifted))
         follows = None if passes is True else passes
-        delay = _patience(message, self.debounce)
+        queue = self.queue.there(account)
+        delay = _patience(message, queue.debounce_ms)
         key, say = self.conversations.session_key(message.origin, account), self._said(message, account)
         reason = reason or (Cause.OUTSIDE if message.origin.outside else None)
         accepted = AcceptedMessage(
             message=message, session_key=key, reason=reason, follows=follows, delay=delay, gathers=delay > 0, say=say
         )
+        if message.kind in (InboundKind.MESSAGE, InboundKind.EDIT):
+            accepted = replace(accepted, queue=queueing.rule(queue, self.notice, is_owner=is_owner))
+        if message.kind is InboundKind.EDIT:
+            accepted = replace(accepted, offer=self._offer(message))
         return self._held(accepted) if reason is Cause.PAIRING else accepted
 
     def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
@@ -92,6 +101,14 @@ class Routing:
             source = sentence("edit", *chat_of(origin.place), origin.message_id)
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
         return acknowledge(message, account.ack) if account and account.ack.emoji else ()
+
+    def _offer(self, edited: InboundMessage) -> tuple[Planned, ...]:
+        """The offer to answer an edited question anew; it is planned where there is an answer to take back."""
+        origin = edited.origin
+        source = sentence("reanswer", *chat_of(origin.place), origin.message_id)
+        *first, last = self.notice(source, wording.EDITED_AFTERWARDS, origin.place.channel)
+        button = Button("Answer the edited question", f"/reanswer {origin.message_id}")
+        return (*first, replace(last, buttons=(button,)))
 
     def answers_in(self, place: Place, space: str) -> bool:
         """Whether anybody can be answered there. space: what it lies in, as of `Origin`."""
@@ -110,7 +127,8 @@ class Routing:
         asks = _asking(replace(origin, by_bot=False))
         account, is_owner = self.conversations.section(origin.place), self.people.is_owner(asks)
         group = group_of(account, self.people, asks)
-        return refusal(asks, account, group, is_owner=is_owner, is_paired=self.people.is_paired(origin)) is None
+        let_in = self.people.let_in_by(origin)
+        return refusal(asks, account, group, is_owner=is_owner, let_in_by=let_in) is None
 
     def _veiled(self, message: InboundMessage) -> InboundMessage:
         """A reply, without the words that it replies to where they are of somebody who is not let in."""
@@ -145,10 +163,6 @@ def _asking(origin: Origin) -> InboundMessage:
     return InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
 
 
-def _name_of(origin: Origin) -> str:
-    return f"{origin.place.channel}:{origin.sender}"
-
-
 def _patience(message: InboundMessage, debounce: int) -> int:
     """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
 
@@ -157,19 +171,6 @@ def _patience(message: InboundMessage, debounce: int) -> int:
     if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
         return 0
     return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
-
-
-def acknowledge(message: InboundMessage, wanted: Acknowledgement) -> tuple[Planned, ...]:
-    """The reaction that says "seen, I am on it", planned with a message and taken away when its turn ends; none where
-    it is not wanted or cannot be."""
-    place = message.origin.place
-    direct = place.kind is ChatKind.DIRECT
-    in_scope = {"direct": direct, "mention": not direct and message.mentioned, "all": True}[wanted.scope]
-    target = message.origin.message_id
-    if not wanted.emoji or not in_scope or not target or message.kind is not InboundKind.MESSAGE:
-        return ()
-    source = acknowledgement(place, message.event_key)
-    return (Planned(source=source, body=wanted.emoji, nonce=0, action=Action.REACT, target=target),)
 
 
 def _bounded(message: InboundMessage, reason: Cause) -> InboundMessage:

@@ -5,10 +5,14 @@ and to all groups of the configuration, whichever people a group lists. A group 
 closed to owners as well, because whoever runs the group decides who reads and writes there.
 """
 
+from typing import Literal
+
 from bot.persistence.causes import Cause
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin
 from channels.settings import AccountSection, Group
 
+# How somebody was let in who is no owner: by a code, by the order of an owner, or not at all.
+LetInBy = Literal["", "code", "order"]
 # Kinds of chats whose callers the gateway has already let in.
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
 # Senders of messages over HTTP, persisted with each message: OWNER came with the token or over the Unix socket.
@@ -27,12 +31,17 @@ def is_trusted(message: InboundMessage) -> bool:
 
 
 def refusal(
-    message: InboundMessage, account: AccountSection | None, group: Group | None, *, is_owner: bool, is_paired: bool
+    message: InboundMessage,
+    account: AccountSection | None,
+    group: Group | None,
+    *,
+    is_owner: bool,
+    let_in_by: LetInBy,
 ) -> Cause | None:
     """Return why a message is dropped or held; None: the message is let in.
 
     account: the section of the account that the message came to; None: the account is not configured. group: the
-    settings of the group; None in direct messages, and in groups where the bot must not answer. is_owner, is_paired:
+    settings of the group; None in direct messages, and in groups where the bot must not answer. is_owner, let_in_by:
     what `People` says about the sender.
     """
     origin = message.origin
@@ -51,11 +60,11 @@ def refusal(
     policy = account.dm.policy
     if policy == "disabled":
         return Cause.ACCESS
-    if policy == "open" or origin.sender in account.dm.allow_from or is_owner:
+    if policy == "open" or origin.sender in account.dm.allow_from or is_owner or let_in_by == "order":
         return None
     if policy != "pairing" or not origin.sender or origin.by_bot:
         return Cause.ACCESS
-    if is_paired:
+    if let_in_by == "code":
         return None
     return Cause.PAIRING if message.kind in _ASKS else Cause.ACCESS
 

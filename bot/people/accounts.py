@@ -25,7 +25,7 @@ class Account:
         return "\n".join(text for text in (self.channel.capabilities.rules, self.section.added_prompt()) if text)
 
 
-class Accounts(tuple[Account, ...]):
+class Accounts(list[Account]):
     """All accounts, in the order of the configuration."""
 
     # Accounts by channel and own id. A channel is cached only when all its accounts have learned their ids from the
@@ -33,7 +33,15 @@ class Accounts(tuple[Account, ...]):
     _known: dict[tuple[str, str], Account]
 
     def __init__(self, accounts: Iterable[Account] = ()) -> None:
+        super().__init__(accounts)
         self._known = {}
+
+    def exchange(self, gone: Sequence[Account], now: Sequence[Account]) -> None:
+        """Take accounts away, and put those that a channel has now into their order."""
+        self[:] = [one for one in self if one not in gone and one not in now]
+        self += now
+        self._known = {}
+        self.__dict__.pop("rules", None)
 
     @cached_property
     def rules(self) -> tuple[tuple[str, str], ...]:

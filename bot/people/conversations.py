@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Conversations:
     """Answers questions about conversations by the configuration, the people and the messages received so far."""
 
@@ -120,10 +120,10 @@ class Conversations:
             chats = self.people.chats(*chat_of(origin.place))
             return account.section.groups.of(*chats, origin.space) is not None
         asks = InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
-        is_owner, is_paired = self.people.is_owner(asks), self.people.is_paired(origin)
+        is_owner, let_in = self.people.is_owner(asks), self.people.let_in_by(origin)
         if self.people.is_blocked(origin):
             return False
-        return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
+        return refusal(asks, account.section, None, is_owner=is_owner, let_in_by=let_in) is None
 
     def reaches(self, origin: Origin) -> bool:
         """Return whether messages to a conversation can arrive.

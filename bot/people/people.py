@@ -6,7 +6,7 @@ change, so that each message can be judged without awaiting.
 
 from collections.abc import Callable, Collection, Sequence
 
-from bot.people.access import LOCAL, is_trusted
+from bot.people.access import LOCAL, LetInBy, is_trusted
 from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundMessage, Origin, Place
@@ -22,7 +22,10 @@ class People:
         self._store = store
         # The owners of the configuration, who stay owners whatever the store says.
         self.configured = tuple(dict.fromkeys(owners))
+        # All owners: these, and those whom an owner has made one.
         self._owners = dict.fromkeys(owners)
+        # Those who were made owners, also when the configuration names them.
+        self._made: set[str] = set()
         self._paired: set[tuple[str, str, str]] = set()
         self._blocked: set[str] = set()
         # Former ids of a chat, the newest first, by its present channel, account and id.
@@ -41,12 +44,22 @@ class People:
         for moved in chats:
             self.follow(moved)
 
+    def configure(self, owners: Collection[str]) -> None:
+        """Take over the owners of another configuration. Whom an owner has made one stays it."""
+        self.revision += 1
+        made = [one for one in self._owners if one in self._made]
+        self.configured = tuple(dict.fromkeys(owners))
+        self._owners = dict.fromkeys((*self.configured, *made))
+        self._blocked -= set(self.configured)
+
     def let_in(self, person: Person) -> None:
         """Let a person write to the account, as an owner if that is their standing."""
         self.revision += 1
         self._paired.add((person.channel, person.account, person.sender))
         if person.standing == "owner":
             self._owners[f"{person.channel}:{person.sender}"] = None
+            self._made.add(f"{person.channel}:{person.sender}")
+        if person.standing == "owner" or not person.account:
             self._blocked.discard(f"{person.channel}:{person.sender}")
 
     def shut_out(self, who: str, *, blocked: bool) -> Callable[[], None]:
@@ -56,8 +69,9 @@ class People:
         """
         self.revision += 1
         gone = {one for one in self._paired if f"{one[0]}:{one[2]}" == who}
-        owned, was_blocked = self.owns(who), who in self._blocked
+        owned, made, was_blocked = self.owns(who), who in self._made, who in self._blocked
         self._paired -= gone
+        self._made.discard(who)
         if who not in self.configured:
             self._owners.pop(who, None)
             self._blocked = self._blocked - {who} | ({who} if blocked else set())
@@ -66,6 +80,7 @@ class People:
             self.revision += 1
             self._paired |= gone
             self._owners |= {who: None} if owned else {}
+            self._made |= {who} if made else set()
             self._blocked = self._blocked - {who} | ({who} if was_blocked else set())
 
         return take_back
@@ -105,9 +120,12 @@ class People:
         """Return whether an owner has blocked the sender, which counts more than anything that lets them in."""
         return f"{origin.place.channel}:{origin.sender}" in self._blocked and origin.place.kind not in LOCAL
 
-    def is_paired(self, origin: Origin) -> bool:
-        """Return whether the sender was let in to this account by a code."""
-        return (origin.place.channel, origin.place.account, origin.sender) in self._paired
+    def let_in_by(self, origin: Origin) -> LetInBy:
+        """Return how the sender was let in to this account."""
+        channel = origin.place.channel
+        if (channel, "", origin.sender) in self._paired:
+            return "order"
+        return "code" if (channel, origin.place.account, origin.sender) in self._paired else ""
 
 
 def chat_of(place: Place) -> tuple[str, str, str]:

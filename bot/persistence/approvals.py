@@ -44,6 +44,8 @@ class Approval:
     turn_id: str
     call_id: str
     session_key: str
+    # The turn is a beat or a job, so nobody's words wait for it.
+    by_itself: bool
     # Where the turn answers.
     place: Place
     # Who wrote the last message that the turn answers, as "channel:id"; empty if that is not kept any more.

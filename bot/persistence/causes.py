@@ -12,6 +12,12 @@ class Cause(StrEnum):
     STOP = "stop"
     RESET = "reset"
     ABORT = "abort"
+    # People took the exchange that it belongs to back.
+    UNDONE = "undone"
+    # A newer message ended the run that answered it.
+    INTERRUPT = "interrupt"
+    # More messages waited than may. Of those that a turn is told in short, the cause is `TO_BE_NOTED`, then `NOTED`.
+    CAP = "cap"
     # Its sender may not write to the bot.
     ACCESS = "access"
     # The group is not let in; its sender is not answered in that group; another bot wrote it.
@@ -41,6 +47,8 @@ class Cause(StrEnum):
     PASSED_ON = "passed on"
     # Its stored payload is damaged.
     UNREADABLE = "unreadable"
+    # Of a delivery. Neither `send_policy` nor `/send` lets what the turn says be sent.
+    UNSENT = "sending is off"
     # Of a delivery. A message with the same text was sent; it is the preview of an answer that did not become final; it
     # edits a message that was never sent.
     SAID_ALREADY = "said already"

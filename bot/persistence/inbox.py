@@ -1,6 +1,6 @@
 """Values that the inbox takes and returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,19 +8,36 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import OwnerNotice
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Delivery, Planned
+from channels.settings import QueueDrop, QueueMode
+from channels.sources import Source
 
 # When a message that does not name the bot is for it, unless the session's `activation` decides: started: the bot began
 # the thread; joined: the bot spoke in the thread; open: always; shut: never. If one part of a message is for the bot,
 # all its parts are.
 Follows = Literal["started", "joined", "open", "shut"]
 # The state in which a message is accepted. held: until its sender is let in, or the history before it is read.
-# overheard: it was written where the bot is, but not to the bot.
-MessageState = Literal["waiting", "held", "overheard", "dropped"]
+# overheard: it was written where the bot is, but not to the bot. steering: the run reads it before its next answer.
+MessageState = Literal["waiting", "held", "overheard", "dropped", "steering"]
 
 # A message that gathers waits at most this many delays after the first of its group.
 GATHER_MOST = 5
 # The number of overheard messages that are kept for a conversation.
 OVERHEARD = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRule:
+    """What becomes of a message that comes while others wait or are answered."""
+
+    # What the configuration says; the session may say another mode.
+    mode: QueueMode
+    cap: int
+    drop: QueueDrop
+    # Whether the message may join or end only a run that its sender alone asked for.
+    only_own: bool
+    # Makes what people at a place are told, by its source: how messages are dropped there, or that a newer message of
+    # somebody else has ended their run.
+    tells: Callable[[Source, Place, Literal[QueueDrop, "interrupt"]], tuple[Planned, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +63,8 @@ class AcceptedMessage:
     # Blocks that are planned in the conversation of the message unless it is a duplicate. Those of an edit are planned
     # only if the edited message is being answered.
     say: tuple[Planned, ...] = ()
+    # Of an edit: what is planned if the answer to the edited message is the last that was said in its session.
+    offer: tuple[Planned, ...] = ()
     # Set if the message does not name the bot. If it is not for the bot, it is overheard.
     follows: Follows | None = None
     # Of a held message: the digest of the pairing code that `say` tells the sender, unless too many codes are valid.
@@ -55,6 +74,8 @@ class AcceptedMessage:
     notice: OwnerNotice | None = None
     # The history before the message is not read yet: it is held until the history is released.
     behind: bool = False
+    # None if the message waits for a turn of its own in any case.
+    queue: QueueRule | None = None
     # As `behind`, if no turn of the session has taken a message of this thread before.
     asks_around: bool = False
 
@@ -116,6 +137,8 @@ class Fresh:
     waits_for: str | None = None
     # When it was stored, in milliseconds; 0 if it is no message of its own.
     at: int = 0
+    # The turns that it has ended.
+    stopped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

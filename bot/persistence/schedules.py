@@ -20,8 +20,8 @@ TOLD = "w:"
 # The outcome of a due run, empty until it has ended. said: the ledger holds a message of it.
 FiringOutcome = Literal["", "said", "quiet", "failed", "stopped"]
 # Whether due runs were stored (fired). Else the job has been changed since it was read (changed), a run of it is under
-# way (running), or as many runs of jobs as are allowed are under way (full).
-Fired = Literal["fired", "full", "running", "changed"]
+# way (running), as many runs of jobs as are allowed are under way (full), or an owner has frozen them (frozen).
+Fired = Literal["fired", "full", "running", "changed", "frozen"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.models.base import ThinkingLevel
+from channels.settings import QueueMode
 
 # The name of a setting and its new value.
-Change = tuple[Literal["verbose", "reasoning", "activation", "model", "thinking"], str]
+Change = tuple[Literal["verbose", "reasoning", "activation", "model", "thinking", "send", "queue"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,10 @@ class SessionSettings:
     model: str = ""
     # The level of thinking that people chose; empty: as configured.
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    # Whether what turns say is sent; empty: as configured.
+    send: Literal["", "on", "off"] = ""
+    # What becomes of what is written while a run is active; empty: as configured.
+    queue: Literal["", QueueMode] = ""
     # The model that answers because the wanted one does not; empty while that one does.
     away: str = ""
     # The highest level of thinking that models have not refused, by their names; auto: people know what it lacks.

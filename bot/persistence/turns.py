@@ -1,6 +1,6 @@
 """Values of the store about turns: as a worker claims them, as programs ask for them, and as commands end them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -77,6 +77,10 @@ class Turn:
     fingerprint: str | None
     # Another message of the session is ready.
     more: bool
+    # A turn or a message of the background waits in the session.
+    behind: bool = False
+    # The beat or job that has given way and whose run ends at once; empty if a call of it is to be finished.
+    ends: str = ""
     # What the ledger already holds of the turn.
     said: tuple[Said, ...] = ()
     # The decisions about calls on which the turn was parked, by call id.
@@ -111,6 +115,23 @@ class TurnView:
     ended_at: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class CallAtWork:
+    """A call of a tool that runs, since a moment in milliseconds."""
+
+    name: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A turn that runs: since a moment, after earlier attempts of so long, both in milliseconds."""
+
+    since: int
+    ran: int
+    calls: tuple[CallAtWork, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """The messages of a turn and the answers to them, each joined to one text."""
@@ -130,6 +151,28 @@ class Stopped:
     # The ids of the ended turns, and their sessions.
     turns: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
+    # The name and the arguments of each call that the ended turns had finished, in their order.
+    done: tuple[tuple[str, str], ...] = ()
+    # The transcript that the session has left, and its settings, where it goes on with a new one.
+    left: str = ""
+    settings: SessionSettings = field(default_factory=SessionSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What a command that ends the run of a session does besides."""
+
+    # The id of the transcript with which the session goes on, made empty if it is missing; empty: with the present one.
+    renew: str = ""
+    # The model that answers in the session from then on; empty: as before.
+    model: str = ""
+    # The beginning of session keys in which the same is done, and said there; empty: none.
+    below: str = ""
+    # The sender whose messages are dropped, and whose runs are ended if nobody else has a part in them; empty: anybody.
+    only: str = ""
+    # The message that the command becomes: in a new transcript, else where there was nothing to end. None: it is no
+    # message in any case.
+    becomes: InboundMessage | None = None
 
 
 # Makes the answer to a command from what the command has ended.
@@ -144,3 +187,5 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
     # The session whose turn goes on, and whether it is a turn of the background.
     resumed: tuple[str, bool] | None = None
+    # What is left to do behind the answer. It raises nothing, and is given up when the service ends.
+    afterwards: Callable[[], Awaitable[None]] | None = None

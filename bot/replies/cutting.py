@@ -16,11 +16,12 @@ from functools import lru_cache
 from bot import wording
 from bot.persistence.turns import Said, Turn
 from bot.replies.directives import Directives
+from bot.replies.long_code import first_lines, name_of
 from bot.replies.repeats import is_repeat, may_become
 from bot.speech import spoken
 from channels.base import Channel
 from channels.markdown.parse import parse
-from channels.outgoing import Action, OutgoingFile, Planned, ReplyBlock
+from channels.outgoing import Action, Code, OutgoingFile, Planned, ReplyBlock
 from channels.settings import ReplyTo, Streaming
 from channels.sources import Source, SourceKind, answer, answer_file
 from channels.stream.chunker import Chunker
@@ -50,11 +51,18 @@ class Replies:
 
     channel: None for HTTP, which takes Markdown unchanged. cutting: how answers are cut. replying: which messages are
     shown as replies to the newest message of the turn. nonce: draws the number that tells deliveries of equal text
-    apart.
+    apart. as_file: takes the name and the text of long code and returns its file, which must exist before the blocks
+    are planned; None sends code in messages, however long.
     """
 
     def __init__(
-        self, turn: Turn, channel: Channel | None, cutting: Streaming, replying: ReplyTo, nonce: Callable[[], int]
+        self,
+        turn: Turn,
+        channel: Channel | None,
+        cutting: Streaming,
+        replying: ReplyTo,
+        nonce: Callable[[], int],
+        as_file: Callable[[str, str], OutgoingFile] | None = None,
     ) -> None:
         self._turn_id = turn.turn_id
         self._replying = replying
@@ -64,6 +72,9 @@ class Replies:
         # A block is rendered to be measured and again to be planned, mostly with the same text.
         self._render = lru_cache(4)(lambda text: channel.render(spoken(text)) if channel else (text,))
         self._nonce = nonce
+        self._as_file = as_file
+        takes_files = as_file is not None and channel is not None and Action.FILE in channel.capabilities.actions
+        self._file_bytes = channel.capabilities.file_bytes if channel and takes_files else 0
         self.streaming = cutting
         self._most = channel.capabilities.block_chars if channel else cutting.max_chars
         self._max = min(cutting.max_chars, self._most)
@@ -81,7 +92,7 @@ class Replies:
         after: the text of the cut answer that this one continues, else empty.
         """
         self.step = step
-        self._count = 0
+        self._count = self._codes = 0
         self._unseen = ""
         self._shown = bool(after)
         self._directives = Directives(after)
@@ -97,7 +108,8 @@ class Replies:
             self._most,
             after,
             joined=self._joins,
-            messages=lambda text: len(self._render(self._linked(text))),
+            messages=self._messages,
+            file_bytes=self._file_bytes,
         )
         self._may_repeat = [] if after else [said for said in self._said if _counts(said)]
 
@@ -200,7 +212,7 @@ class Replies:
         planned: list[Planned] = []
         for block in blocks:
             said = self._unseen + self._directives.written(block.said)
-            made = _planned(self._source, self._render(self._linked(block.text)), said, self._nonce, self.step)
+            made = self._code(block.code, said) if block.code else self._text(block.text, said)
             unless = same or self._said_already(block.text, tools=True)
             # A block may show nothing, such as a lone link definition: the next block then carries its words.
             self._unseen = "" if made else said
@@ -208,6 +220,22 @@ class Replies:
             self._count += bool(made)
             planned.extend(self._in_answer(replace(piece, unless=unless)) for piece in made)
         return planned
+
+    def _text(self, text: str, said: str) -> tuple[Planned, ...]:
+        return _planned(self._source, self._render(self._linked(text)), said, self._nonce, self.step)
+
+    def _code(self, code: Code, said: str) -> tuple[Planned, ...]:
+        """Return the first lines of code and its file, which together are one block."""
+        assert self._as_file is not None
+        self._codes += 1
+        name = name_of(code, self._codes)
+        shown = self._text(first_lines(code, name, self._messages), said)
+        file = Planned(source=self._source, piece=len(shown), body="", nonce=self._nonce(), step=self.step)
+        return (*shown, replace(file, action=Action.FILE, file=self._as_file(name, code.content)))
+
+    def _messages(self, text: str) -> int:
+        """Return how many messages a text needs on the platform."""
+        return len(self._render(self._linked(text)))
 
     def _rest(self) -> Sequence[ReplyBlock]:
         """Return all remaining words as blocks; programs get them in one piece, as they were written."""

@@ -11,6 +11,7 @@ from bot import wording
 from bot.clock import Clock
 from bot.persistence.turns import Turn
 from bot.replies.cutting import Replies
+from bot.replies.reactions import Reaction, Working
 from bot.speech import spoken
 from channels.base import Channel
 from channels.message import ChatKind, Place
@@ -27,14 +28,21 @@ _LEAST, _MOST = 400, 1400
 
 
 class Typing:
-    """The typing sign of one run, shown while this context manager is entered.
+    """The typing sign of one run, shown while this context manager is entered, and its reaction.
 
     The sign is renewed as often as the platform needs it, and never after the last block. A call under way is not
     cancelled, because it could still arrive: the channel sends nothing visible into a chat before its typing call has
-    ended. channel: None shows no sign.
+    ended. channel: None shows no sign. reaction: to the message that it answers; None shows none.
     """
 
-    def __init__(self, channel: Channel | None, place: Place, on_error: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        channel: Channel | None,
+        place: Place,
+        on_error: Callable[[Exception], None],
+        reaction: Reaction | None = None,
+    ) -> None:
+        self.reaction = reaction
         self._channel = channel
         self._place = place
         self._on_error = on_error
@@ -50,8 +58,25 @@ class Typing:
         self.stop()
 
     def stop(self) -> None:
-        """Show the sign no more."""
+        """Show the sign no more, and leave the reaction as it is."""
         self._stopped.set()
+        if self.reaction is not None:
+            self.reaction.stop()
+
+    def state(self, working: Working) -> None:
+        """Note what the run does now."""
+        if self.reaction is not None:
+            self.reaction.show(working)
+
+    async def waits(self) -> None:
+        """Stop, and show that the turn waits."""
+        self.stop()
+        if self.reaction is not None:
+            await self.reaction.stay("waiting")
+
+    def last(self, *, failed: bool = False) -> tuple[Planned, ...]:
+        """Return the reaction that stays when the turn has ended."""
+        return self.reaction.last(failed=failed) if self.reaction is not None else ()
 
     async def _show(self, channel: Channel) -> None:
         while not self._stopped.is_set():

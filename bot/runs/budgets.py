@@ -52,10 +52,7 @@ class Budgets:
     def __init__(self, budget: Budget, store: Store, clock: Clock, prices: Prices, offered: Sequence[str] = ()) -> None:
         """offered: the models that a turn may go on with if a budget does not allow its own one."""
         self._offered = offered
-        # The limit of each scope that has one.
-        self.limits = budget.limits()
-        # Whether there is any budget; without one nothing is to be reserved.
-        self.limited = bool(self.limits)
+        self.allow(budget)
         self._store = store
         self._clock = clock
         # What models cost.
@@ -63,6 +60,13 @@ class Budgets:
         self._reserved: dict[str, _Reserved] = {}
         # Set when a reservation is settled, and replaced by a new one.
         self._settled = asyncio.Event()
+
+    def allow(self, budget: Budget) -> None:
+        """Keep these budgets from the next call on."""
+        # The limit of each scope that has one.
+        self.limits = budget.limits()
+        # Whether there is any budget; without one nothing is to be reserved.
+        self.limited = bool(self.limits)
 
     async def reserve(self, turn: Turn, model: str, most: Usage) -> None:
         """Reserve what the next call of a turn may use at most. Raises BudgetReached, or StoreUnavailable.

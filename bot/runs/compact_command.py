@@ -9,11 +9,11 @@ from dataclasses import replace
 from agent.compaction.engine import Compacted, ContextEngine
 from agent.context import Context
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.runs import freeze_words
 from bot.runs.runner import Contexts
 from bot.runs.specs import Specs
 from bot.runs.tools_command import turn_of, unsent
 from bot.store.store import Store
-from channels.message import SEVERAL
 
 
 class CompactArguments(Arguments):
@@ -27,8 +27,8 @@ def build(specs: Specs, store: Store, contexts: Contexts) -> Command:
 
     async def run(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, CompactArguments)
-        if call.message.origin.place.kind in SEVERAL and not call.by_owner:
-            return Say("In a group only my owners can have the conversation summed up.", mistake=True)
+        if any(one.what == "all" for one in await store.freezes.all()):
+            return Say(freeze_words.COMPACT)
         found = await store.compactions.last_run(call.session_key)
         if found is None:
             return Say("There is nothing to sum up yet.")
@@ -48,4 +48,4 @@ def build(specs: Specs, store: Store, contexts: Contexts) -> Command:
         return Say(f"The earlier part is summed up; the next request has about {after:,} tokens instead of {before:,}.")
 
     help_ = "Sums the earlier part of this conversation up; what follows is kept above all."
-    return Command(name="compact", help=help_, run=run, arguments=CompactArguments)
+    return Command(name="compact", help=help_, run=run, arguments=CompactArguments, guests="direct")

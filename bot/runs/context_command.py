@@ -16,7 +16,6 @@ from bot.persistence.turns import TurnKind
 from bot.runs.specs import Specs
 from bot.runs.tools_command import turn_of, unsent
 from bot.store.store import Store
-from channels.message import SEVERAL
 
 # Cells of the bar, which stands for the whole context window.
 WIDTH = 30
@@ -34,13 +33,11 @@ def build(specs: Specs, store: Store, stamp: Callable[[int], str]) -> Command:
     """Make the command. specs: decides what runs are made of. stamp: writes a moment (milliseconds) for people."""
 
     async def show(call: Call, _: Arguments) -> Effect:
-        if call.message.origin.place.kind in SEVERAL and not call.by_owner:
-            return Say("What I am told in a group is for my owners: only they can see this here.", mistake=True)
         transcript_id, prompt = await store.reads.prompt(call.session_key) or ("", None)
         last = specs.requests.last(transcript_id)
         return Say(told(last or await _next(specs, store, call, transcript_id, prompt), stamp))
 
-    return Command(name="context", help="What takes how much of what I can keep in mind.", run=show)
+    return Command(name="context", help="What takes how much of what I can keep in mind.", run=show, guests="direct")
 
 
 async def _next(specs: Specs, store: Store, call: Call, transcript_id: str, prompt: Prompt | None) -> Sent:

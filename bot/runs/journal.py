@@ -4,7 +4,6 @@ A write that has begun is always completed, its deliveries handed to the outbox 
 meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
-import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +20,12 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agent.journal import CallResult, Cut, Kept, Outage, Step
+from agent.journal import Begun, CallResult, Cut, Kept, Outage, Step
 from agent.message import Entry, EntryKind, Mark, Message, Usage
 from agent.models.base import ThinkingLevel
 from agent.runner import BUDGET
 from agent.tools.base import Ask, Decision
 from agent.tools.conversation import STAY_SILENT
-from agent.tools.workspace import WorkspaceError
 from bot import wording
 from bot.approvals.requests import Requests
 from bot.bus import EventBus
@@ -42,16 +40,16 @@ from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing, SideMessages, Typing
 from bot.runs import budget_words
+from bot.runs.answer_files import AnswerFiles
 from bot.runs.budget_waits import park
 from bot.runs.budgets import Budgets, Reached
-from bot.runs.media import outgoing_file
 from bot.runs.outages import KEY_FAILURES, OutageWatch
 from bot.runs.receipts import Receipts
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
 from channels.message import ChatKind, InboundMessage, Place
-from channels.outgoing import Action, Planned
+from channels.outgoing import Planned
 from channels.sources import Source, of_turn, quiet, sentence
 from heartbeat.quiet import HEARTBEAT_OK
 
@@ -61,8 +59,6 @@ T = TypeVar("T")
 _BILLED = (ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN)
 # Milliseconds.
 _HOUR = 3_600_000
-# Kinds of chats where only the person who is answered reads.
-_PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class RunDependencies:
     requests: Requests
     outages: OutageWatch
     budgets: Budgets
-    # Hold the files that answers may send.
+    # Hold the files of answers.
     rooms: Rooms
     # The name of this process in the store.
     worker: str
@@ -101,11 +97,18 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 class RunJournal:
     """The journal of one claimed turn; implements `agent.journal.Journal`, which documents the shared methods.
 
-    replies: cuts the answers. typing: the typing sign of the run. beat: judges the words of a beat; None: no beat.
+    replies: cuts the answers. files: of the answers. typing: the typing sign of the run. beat: judges the words of a
+    beat; None: no beat.
     """
 
     def __init__(
-        self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing, beat: BeatWords | None
+        self,
+        dependencies: RunDependencies,
+        turn: Turn,
+        replies: Replies,
+        files: AnswerFiles,
+        typing: Typing,
+        beat: BeatWords | None,
     ) -> None:
         self.turn = turn
         # Whether a model call is under way.
@@ -117,11 +120,12 @@ class RunJournal:
         self._given = dependencies
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
-        self._replies = replies
+        self._replies, self._files = replies, files
         self._beat = beat
         self._channel = dependencies.outbox.serving(turn.place)
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
-        self._to_owner = turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))
+        alone = turn.place.kind in (ChatKind.DIRECT, ChatKind.CONSOLE)  # nobody else reads there
+        self._to_owner = alone and all(map(dependencies.is_owner, turn.messages))
         shown = self._channel is not None and beat is None
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
         self._verbose = turn.settings.verbose == "on"
@@ -143,6 +147,7 @@ class RunJournal:
     def begin(self, step: int, after: str) -> None:
         self._showing.stop()
         self.answering, self._heard = True, 0
+        self.typing.state("thinking")
         self._replies.begin(step, "" if self._beat else after)  # nothing of a beat was shown yet
         self._side_messages.begin(step)
 
@@ -174,7 +179,7 @@ class RunJournal:
                 blocks = await self._last_blocks(step, silent=not words)
             step = replace(step, ended=replace(step.ended, text=words))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            kept, deliveries = await self._turns.step(self.turn.run, step, where, blocks)
+            kept, deliveries = await self._turns.step(self.turn.run, step, where, blocks, self.typing.last())
             if self.limited:
                 self.settle()
             if kept.end is not None:
@@ -194,8 +199,9 @@ class RunJournal:
         if claims and not self._replies.has_planned and not self._replies.previews:
             return ()
         blocks = self._replies.end()
-        for number, path in enumerate(() if step.note else self._replies.files):  # a cut one sends them with its rest
-            blocks = (*blocks, *await self._file(number, path))
+        await self._files.save()
+        if step.note is None:  # a cut one sends them with its rest
+            blocks = (*blocks, *await self._files.named(self._replies, self._notice))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         if failed is not None:
@@ -214,9 +220,9 @@ class RunJournal:
         return await self._turns.note(self.turn.run, message, kind)
 
     @_followed_through
-    async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
-        calls = [start.call_id for start in starts]
-        await self._turns.start_calls(self.turn.run, calls, starts)
+    async def start_calls(self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None) -> Begun:
+        self.typing.state("tool")
+        return await self._turns.start_calls(self.turn.run, [one.call_id for one in starts], starts, reach_out)
 
     @_followed_through
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
@@ -229,8 +235,8 @@ class RunJournal:
             return request
         with self._outbox.planning(self.turn.conv_id, self.turn.place, request.blocks) as where:
             deliveries, end = await self._given.store.approvals.park(self.turn.run, call_id, ask, request, where)
-            self.typing.stop()
             self._outbox.send(deliveries)
+        await self.typing.waits()
         self._given.requests.hurry()
         if request.notice is not None or request.elsewhere:
             await self._outbox.serve_open()
@@ -244,14 +250,14 @@ class RunJournal:
         await self.keep()
         self.stop_showing()
         end = await self._given.outages.park(self.turn, outage, to_owner=self._to_owner)
-        self.typing.stop()
+        await self.typing.waits()
         return end
 
     @_followed_through
     async def park_for_budget(self, reached: BudgetReached) -> AgentEnd | None:
         if not isinstance(reached, Reached) or self.turn.kind in BY_THEMSELVES or self.turn.place.kind is ChatKind.API:
             return None
-        self.typing.stop()
+        await self.typing.waits()
         return await park(self.turn, reached, self._given.store, self._outbox, to_owner=self._to_owner)
 
     @_followed_through
@@ -312,8 +318,7 @@ class RunJournal:
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         heard = self._heard // 4 if self._heard or error_kind in _BILLED else None
         self.stop_showing()
-        cause = error_message if outcome is Outcome.FAILED else None
-        local = self.turn.place.kind in LOCAL
+        cause, local = error_message if outcome is Outcome.FAILED else None, self.turn.place.kind in LOCAL
         if error_kind == BUDGET:
             said = error_message or ""
         else:
@@ -336,6 +341,7 @@ class RunJournal:
                 where=where,
                 blocks=blocks,
                 notice=notice,
+                last=self.typing.last(failed=True),
                 heard=heard,
             )
             self.settle()
@@ -362,6 +368,7 @@ class RunJournal:
 
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:
+        await self._files.save()
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries = await self._turns.plan(self.turn.run, where, blocks)
             self._outbox.send(deliveries)
@@ -369,20 +376,6 @@ class RunJournal:
     async def _sent_as(self, preview: Planned) -> str:
         fate = await self._outbox.outcome(preview.source)
         return fate.ids[0] if fate.ids else ""
-
-    async def _file(self, number: int, path: str) -> Sequence[Planned]:
-        """Return the delivery of a file that the answer sends, or a notice why it cannot be sent.
-
-        number: counts the files of the answer. path: the path in the room of the session.
-        """
-        channel = self._channel
-        largest = channel.capabilities.file_bytes if channel and Action.FILE in channel.capabilities.actions else 0
-        try:
-            workspace = self._given.rooms.inside(self.turn.session_key).workspace
-            file = await asyncio.to_thread(outgoing_file, workspace, path, largest)
-        except WorkspaceError as error:
-            return self._notice(f"file{self._replies.step}.{number}", wording.file_not_sent(str(error)))
-        return (self._replies.file(number, file),)
 
     def settle(self) -> None:
         """Give up what is reserved for a model call; what it has used is in the store."""

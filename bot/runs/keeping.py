@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,8 +12,10 @@ from agent.tools.background import Background
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot.approvals import words
 from bot.clock import Clock
+from bot.completion import run_to_completion
 from bot.outbox import Outbox
 from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.replies.reactions import Working
 from bot.runs.budgets import Budgets
 from bot.store.store import Store
 from channels.message import ChatKind
@@ -37,10 +39,15 @@ class KeepingDependencies:
 
 
 class Keeping:
-    """Persists the summaries of one transcript. turn: the one by which they are made. files: of its room."""
+    """Persists the summaries of one transcript.
 
-    def __init__(self, given: KeepingDependencies, turn: Turn, files: Workspace) -> None:
-        self._given, self._turn, self._files = given, turn, files
+    turn: the one by which they are made. files: of its room. state: shows what its run does.
+    """
+
+    def __init__(
+        self, given: KeepingDependencies, turn: Turn, files: Workspace, state: Callable[[Working], None]
+    ) -> None:
+        self._given, self._turn, self._files, self._state = given, turn, files, state
         self._end = 0
 
     async def reserve(self, model: str, most: Usage) -> None:
@@ -56,6 +63,7 @@ class Keeping:
     async def began(self, tokens: int, end: int) -> None:
         """Persist and publish that a summary is being made. Raises StoreUnavailable."""
         self._end = end
+        self._state("compacting")
         run, now = self._turn.run, self._given.clock.now()
         await self._given.store.compactions.began(CompactionStart(run=run, at=now, end=end, tokens=tokens))
 
@@ -65,9 +73,12 @@ class Keeping:
 
     async def lasts(self) -> None:
         """Tell people that a summary is being made. Raises StoreUnavailable."""
-        turn, outbox = self._turn, self._given.outbox
-        if turn.kind in BY_THEMSELVES or turn.place.kind is ChatKind.API:
+        if self._turn.kind in BY_THEMSELVES or self._turn.place.kind is ChatKind.API:
             return
+        await run_to_completion(self._tell())  # a send that was begun would hold back its conversation
+
+    async def _tell(self) -> None:
+        turn, outbox = self._turn, self._given.outbox
         blocks = outbox.notice(of_turn(turn.turn_id, f"compacting:{self._end}"), _LASTS, turn.place.channel)
         with outbox.planning(turn.conv_id, turn.place, blocks) as where:
             outbox.send(await self._given.store.compactions.tell(turn.run, where, blocks))

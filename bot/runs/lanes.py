@@ -3,6 +3,10 @@
 The queue itself is the inbox in the store. The lanes only hold a bounded number of keys of sessions that may have
 something to run; sessions beyond it are read from the store later. Beats, jobs and sub-agents, the background, hold at
 most half of the places for runs.
+
+A person does not wait for a beat or job. While one runs in a session in which somebody writes, the person's turn is
+claimed beside it, and the store lets the other turn give way (`bot/store/yielding`). If a call of a tool runs then, the
+run ends apart, once it has stored the result, and counts as one of the background until then.
 """
 
 import asyncio
@@ -13,6 +17,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.turns import BY_THEMSELVES, Turn
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
 from bot.store.store import Store
@@ -29,6 +34,8 @@ class RunHandle:
 
     journal: RunJournal
     task: "asyncio.Task[None]"
+    # Whether it leaves its session to people who write.
+    gives_way: bool
 
     @property
     def turn_id(self) -> str:
@@ -50,18 +57,25 @@ class Lanes:
     def __init__(self, store: Store, clock: Clock, places: int) -> None:
         self._store = store
         self._clock = clock
-        self._places = places
-        self._background_places = max(1, places // 2)
+        self.allow(places)
         # The rows of people and of the background: sessions that wait for a place, each with the time up to which its
         # messages count as ready even if the clock was set back, in milliseconds.
         self._ready: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
         self._overflow: set[bool] = set()  # rows with more sessions in the store; True: the background
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        # Those that claim a person's turn in a session in which a beat or job runs.
+        self._beside: dict[str, asyncio.Task[None]] = {}
+        # The runs of beats and jobs that have given way and have not ended yet.
+        self._apart: dict[asyncio.Task[None], RunHandle] = {}
         self._in_background = 0
         self._handles: dict[str, RunHandle] = {}
-        self._open = self._draining = False
+        self._open = self._draining = self._halted = False
         self._refilling: asyncio.Task[None] | None = None
+
+    def allow(self, places: int) -> None:
+        """Have at most so many runs at once; more that are under way go on."""
+        self._places, self._background_places = places, max(1, places // 2)
 
     async def start(self) -> None:
         """Start runs, at first for the sessions that wait in the store."""
@@ -103,13 +117,40 @@ class Lanes:
 
     def stop(self, turns: Collection[str]) -> None:
         """Cancel the runs of these turns in all sessions; the caller has persisted the stop before."""
-        for handle in [one for one in self._handles.values() if one.turn_id in turns]:
+        for handle in (*self._handles.values(), *self._apart.values()):
+            if handle.turn_id in turns:
+                handle.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs, and no session is about to run."""
+        return not self._tasks and not any(self._ready)
+
+    def halt(self) -> None:
+        """Cancel all runs until `go_on`, because everything is frozen; the caller has persisted that before.
+
+        Their turns are queued.
+        """
+        self._halted = True
+        for handle in (*self._handles.values(), *self._apart.values()):
             handle.stop()
+
+    async def go_on(self) -> None:
+        """Start runs again, in the order in which people wrote."""
+        self._halted = False
+        await self.sweep()
+
+    async def ended(self, turns: Collection[str]) -> None:
+        """Cancel the runs of these turns, as `stop`, and return when they have ended."""
+        handles = (*self._handles.values(), *self._apart.values())
+        tasks = [one.task for one in handles if one.turn_id in turns]
+        self.stop(turns)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def active(self) -> int:
         """How many runs are under way."""
-        return len(self._handles)
+        return len(self._handles) + len(self._apart)
 
     async def sweep(self) -> None:
         """Read the sessions that wait from the store, so that a lost wake delays them only until the next sweep."""
@@ -127,11 +168,11 @@ class Lanes:
             self._refilling.cancel()
         for timer in self._timers.values():
             timer.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=seconds)
-        for session_key in self._handles:  # a turn that is still being claimed is given back by `_work`
-            self._tasks[session_key].cancel()
-        await asyncio.gather(*self._tasks.values(), *self._timers.values(), return_exceptions=True)
+        if tasks := [*self._tasks.values(), *self._beside.values(), *self._apart]:
+            await asyncio.wait(tasks, timeout=seconds)
+        for handle in (*self._handles.values(), *self._apart.values()):
+            handle.task.cancel()  # a turn that is still being claimed is given back by `_work`
+        await asyncio.gather(*tasks, *self._timers.values(), return_exceptions=True)
 
     def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
         """Put a session at the end of its row, or leave it to the store when earlier sessions of the row wait there.
@@ -150,29 +191,44 @@ class Lanes:
         """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
+        for session_key, handle in self._handles.items():
+            if handle.gives_way and session_key in self._ready[False] and session_key not in self._beside:
+                self._start(session_key, False, self._ready[False].pop(session_key), self._beside)
         for background, ready in ((False, self._ready[0]), (True, self._ready[1])):
             for session_key in list(ready):
-                if len(self._tasks) >= self._places or (background and self._in_background >= self._background_places):
+                taken = len(self._tasks.keys() | self._beside.keys())
+                if taken >= self._places or (background and self._in_background >= self._background_places):
                     break
-                if session_key in self._tasks:
+                if session_key in self._tasks or session_key in self._beside:
                     continue  # stays ready: looked at again when its run has ended
-                self._start(session_key, background, ready.pop(session_key))
+                self._start(session_key, background, ready.pop(session_key), self._tasks)
         if self._refilling is None and any(not self._ready[row] for row in self._overflow):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
 
-    def _start(self, session_key: str, background: bool, until: int) -> None:
+    def _start(self, session_key: str, background: bool, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
         task = asyncio.create_task(self._work(session_key, background, until), name=f"lane-{session_key}")
-        self._tasks[session_key] = task
+        tasks[session_key] = task
         self._in_background += background
         task.add_done_callback(lambda done: self._left(session_key, background, done))
 
     def _left(self, session_key: str, background: bool, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("lane failed", session=session_key, exc_info=error)
-        del self._tasks[session_key]
+        for tasks in (self._tasks, self._beside):
+            if tasks.get(session_key) is task:
+                del tasks[session_key]
+        self._apart.pop(task, None)
         self._in_background -= background
         self._pump()
+
+    def _hand_over(self, session_key: str, turn: Turn) -> None:
+        """Give a session to a turn that was claimed beside a beat or job; the run of that ends at once, or apart."""
+        if (before := self._handles.get(session_key)) is not None:
+            self._apart[before.task] = before
+        self._tasks[session_key] = self._beside.pop(session_key)
+        if turn.ends:
+            self.stop((turn.ends,))
 
     async def _refill(self) -> None:
         """Read the sessions that wait longest from the store into the rows.
@@ -215,15 +271,28 @@ class Lanes:
             return
         if turn is None:
             return
-        if not self._open:
-            await self.runner.give_back(turn)
+        if not self._open or self._halted:  # it was claimed before that
+            await (self.runner.put_back(turn) if self._halted else self.runner.give_back(turn))
+            self._line_up(session_key, background, until)
             return
-        journal = self.runner.journal(turn)
-        self._handles[session_key] = RunHandle(journal, self._tasks[session_key])
+        if session_key in self._beside:
+            self._hand_over(session_key, turn)
+        gives_way = turn.kind in BY_THEMSELVES
+        handle = RunHandle(self.runner.journal(turn), self._tasks[session_key], gives_way)
+        self._handles[session_key] = handle
+        if gives_way:
+            self._pump()  # somebody may have written since the claim
         again = True
         try:
-            again = await self.runner.run(journal) or turn.more
+            again = await self.runner.run(handle.journal) or turn.more
+        except asyncio.CancelledError:
+            if self._halted:
+                await self.runner.put_back(turn)
+            raise
         finally:
-            del self._handles[session_key]
+            if self._handles.get(session_key) is handle:
+                del self._handles[session_key]
             if again:
                 self._line_up(session_key, background, until)
+            if turn.behind:
+                self._line_up(session_key, True)

@@ -53,7 +53,7 @@ class KnownFiles(Lineage):
         self, path: str, before: bytes | None, after: bytes, origins: Origins, *, keeps: bool, otherwise: Origins
     ) -> Origins:
         """See Lineage. Raises StoreUnavailable."""
-        old, new = (FileState(path, hashlib.sha256(one or b"").hexdigest(), time.time_ns()) for one in (before, after))
+        old, new = (FileState.of_now(path, one or b"") for one in (before, after))
         noting = self._store.rewrite(old if before and keeps else None, new, origins, otherwise)
         return asyncio.run_coroutine_threadsafe(noting, self._loop).result()
 

@@ -59,7 +59,7 @@ class Media:
         shown, workspace = _Shown(), self._rooms.inside(turn.session_key).workspace
         until = asyncio.get_running_loop().time() + SECONDS
         for message, n, file in found[:MAX_FILES]:
-            path = _path(turn.session_key, message, n)
+            path = saved_as(turn.session_key, message, n)
             try:
                 async with asyncio.timeout_at(until):
                     shown.add(file, path, await _fetched(workspace, self._channel_of(turn.place), file, path))
@@ -155,13 +155,18 @@ async def _downloaded(pieces: AsyncIterator[bytes], size: int) -> bytes:
     return bytes(content)
 
 
-def _path(session_key: str, message: InboundMessage, n: int) -> str:
+def folder_of(session_key: str) -> str:
+    """Return the folder of the files that came in a session."""
+    session = hashlib.sha256(session_key.encode()).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9-]+", "-", session_key.removeprefix("agent:main:"))[:48]
+    return f"{FOLDER}/{readable}-{session}"
+
+
+def saved_as(session_key: str, message: InboundMessage, n: int) -> str:
     """Return the path under which the n-th file of a message is saved: unique, and the same for every attempt."""
     place = message.origin.place
     key = hashlib.sha256("\n".join((place.channel, place.account, message.event_key)).encode()).hexdigest()[:12]
-    session = hashlib.sha256(session_key.encode()).hexdigest()[:8]
-    readable = re.sub(r"[^A-Za-z0-9-]+", "-", session_key.removeprefix("agent:main:"))[:48]
-    return f"{FOLDER}/{readable}-{session}/{key}-{n}-{_safe_name(message.attachments[n])}"
+    return f"{folder_of(session_key)}/{key}-{n}-{_safe_name(message.attachments[n])}"
 
 
 def _safe_name(file: Attachment) -> str:

@@ -53,7 +53,7 @@ _DESCRIPTION = (
 Send = Callable[[Place, Sequence[Planned], ToldOf, int], Awaitable[bool]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Messaging:
     """Makes the `message` tool of each run."""
 

@@ -127,6 +127,8 @@ class OutageWatch:
 
     async def _look(self) -> bool:
         """Give up what waits for too long, probe, and queue what can go on; returns whether to look again soon."""
+        if any(one.what == "all" for one in await self._store.freezes.all()):  # no model is asked
+            return True
         for session_key in await self._store.budget_waits.resume(self._clock.now()):
             self._wake(session_key)
         waiting = await self._store.outages.missing()

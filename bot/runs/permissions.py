@@ -86,7 +86,7 @@ class _Asker:
         return self.because if self.is_guest_for(tool.name) and not matches(tool.name, GUEST) else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Permissions:
     """Decides by the configuration and by who people are."""
 

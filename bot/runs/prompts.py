@@ -31,7 +31,7 @@ _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
 _WHERE = {"console": "in a terminal", "http": "with a program"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Prompts:
     """Finds the prompt of a turn in its transcript, or makes and persists it."""
 

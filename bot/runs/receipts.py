@@ -25,13 +25,13 @@ from heartbeat.schedule import At, ScheduleError, describe, parse
 # How many acts are named before "and N more".
 MOST = 5
 _FILES = {"write": "wrote", "edit": "changed"}
-_SENDS = {"send", "reply", "upload", "thread_reply", "thread_create"}
+SENDS = {"send", "reply", "upload", "thread_reply", "thread_create"}
 _CHANGED = {"pause": "paused", "resume": "resumed", "run": "started", "delete": "deleted"}
 # What the store knows of a message, as it is said. What was not sent is no act.
 _FATES = {"sent": "sent", "planned": "sending", "unknown": "perhaps sent"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Receipts:
     """Makes the receipts of turns."""
 
@@ -72,7 +72,7 @@ class Receipts:
         path = _plain(given.get("path", ""))
         if act.name in _FILES:
             return f"{_FILES[act.name]} {path}"
-        if act.name == MESSAGE and given.get("action") in _SENDS and given.get("to"):
+        if act.name == MESSAGE and given.get("action") in SENDS and given.get("to"):
             fate = await self.outbox.outcome(tool_message(turn_id, act.call_id), 0)
             became = _FATES.get(fate.state)
             what = f"{became} {path}" if path else became

@@ -91,6 +91,11 @@ class Rooms:
     # Two sessions of a room may begin at once, such as those of one person on two accounts of the bot.
     _making: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
+    def refurnish(self, furnish: Callable[[Room, Workspace], Furniture]) -> None:
+        """Furnish all rooms anew; a run that is in one keeps what it has."""
+        self.furnish = furnish
+        self._kept.clear()
+
     def of(self, session_key: str) -> Room:
         """Return the present room of a session. Raises ValueError for what is no session key."""
         if self._revision != self.people.revision or len(self._of) >= MOST:
@@ -128,6 +133,11 @@ class Rooms:
                 await asyncio.to_thread(create_room, found.workspace, above)
                 self._made.add(name)
         return found
+
+    def forget(self, name: str) -> None:
+        """Forget that the folder of a room, which is about to be deleted, exists."""
+        self._kept.pop(name, None)
+        self._made.discard(name)
 
     def writers(self, key: ParsedKey) -> Sequence[str]:
         """Return the ids (`<channel>:<id>`) of the only person who can write in a session; empty if several can."""

@@ -19,16 +19,21 @@ from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
+from bot.persistence.freezes import Frozen
 from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
+from bot.replies.reactions import Reaction, acknowledge
 from bot.replies.showing import Typing
+from bot.runs import freeze_words
+from bot.runs.answer_files import AnswerFiles
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
 from bot.runs.specs import Specs
 from bot.store.store import Store
 from bot.store.writer import once_available
-from channels.settings import ReplyTo, Streaming
+from channels.settings import AccountSection, Acknowledgement, ReplyTo, Streaming
+from channels.sources import frozen
 
 # Seconds between tries while the store cannot write.
 PAUSE = 1.0
@@ -40,7 +45,7 @@ _DAY = 24 * 3_600_000
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Presentation:
     """Decides how the words of a run are shown, by the configuration of the account on which its turn answers."""
 
@@ -49,11 +54,16 @@ class Presentation:
     store: Store
     clock: Clock
 
-    def shown(self, turn: Turn) -> tuple[Streaming, ReplyTo]:
-        """Return how the answers of a turn are cut, and which of their messages are shown as replies."""
+    def shown(self, turn: Turn) -> tuple[Streaming, ReplyTo, Acknowledgement | None]:
+        """Return how the answers of a turn are cut, which of their messages are shown as replies, and how it reacts."""
         account = self.accounts.like(turn.place)
-        cutting, replying = (account.section.cutting(), account.section.replying()) if account else (_WHOLE, "off")
-        return cutting.model_copy(update={"mode": "off"}) if turn.kind is TurnKind.BEAT else cutting, replying
+        if account is None:
+            return _WHOLE, "off", None
+        section, cutting = account.section, account.section.cutting()
+        ack = section.ack if isinstance(section, AccountSection) and section.ack.states else None
+        if turn.kind is TurnKind.BEAT:
+            cutting = cutting.model_copy(update={"mode": "off"})
+        return cutting, section.replying(), None if turn.kind in BY_THEMSELVES else ack
 
     def beat_words(self, turn: Turn) -> BeatWords | None:
         """Return what judges the words of a beat; None for other turns."""
@@ -104,11 +114,11 @@ class Contexts:
             self._tokens -= old.tokens
 
     def forget(self, transcript_id: str) -> None:
-        """Do not keep the context that a run has of a transcript, because it begins elsewhere in the store meanwhile.
-
-        One that is cached is not used anyway, since a line that it lacks was added.
-        """
+        """Do not keep a context of a transcript, which begins elsewhere or has other lines in the store meanwhile."""
         self._forgotten.add(transcript_id)
+        if (cached := self._cached.pop(transcript_id, None)) is not None:
+            self._tokens -= cached.tokens
+            self._forgotten.discard(transcript_id)
 
 
 log = structlog.get_logger()
@@ -127,24 +137,37 @@ class TurnRunner:
         self.contexts = Contexts(self._store)
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
-        """Claim a session's next turn, see `Turns.claim`; None: there is none. Raises StoreUnavailable."""
+        """Claim a session's next turn, see `Turns.claim`; None: there is none, or a freeze holds it, which people are
+        told. Raises StoreUnavailable."""
         worker = self._dependencies.worker
-        return await self._store.turns.claim(
-            session_key, worker, self._specs.answered_by, background=background, until=until
-        )
+        try:
+            return await self._store.turns.claim(
+                session_key, worker, self._specs.answered_by, background=background, until=until
+            )
+        except Frozen as held:
+            for conv_id, place in held.untold:
+                source, text = frozen(held.freeze.since, conv_id), freeze_words.told(held.freeze.what)
+                await self._dependencies.outbox.tell(place, source, text)
+            return None
 
     def journal(self, turn: Turn) -> RunJournal:
         """Make the journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
         serving = outbox.serving(turn.place)
         rendering = serving or outbox.channel(turn.place.channel)
-        replies = Replies(turn, rendering, *self._presentation.shown(turn), self._clock.nonce)
+        cutting, replying, ack = self._presentation.shown(turn)
+        beat = self._presentation.beat_words(turn)
+        files = AnswerFiles(self._dependencies.rooms, turn.session_key, serving)
+        code = files.of_code if beat is None else None
+        replies = Replies(turn, rendering, cutting, replying, self._clock.nonce, code)
+        seen = acknowledge(turn.messages[-1], ack) if ack else ()
         typing = Typing(
             None if turn.kind in BY_THEMSELVES else serving,
             turn.place,
             lambda error: log.info("typing failed", reason=str(error)),
+            Reaction(serving, turn.place, seen[0], ack, self._clock.sleep) if serving and seen and ack else None,
         )
-        return RunJournal(self._dependencies, turn, replies, typing, self._presentation.beat_words(turn))
+        return RunJournal(self._dependencies, turn, replies, files, typing, beat)
 
     async def run(self, journal: RunJournal) -> bool:
         """Run a turn to its end, or give it back to the queue when it is cancelled or the store cannot write.
@@ -155,7 +178,9 @@ class TurnRunner:
         try:
             return await self._execute(journal)
         except (RunLost, StaleRun):
-            log.info("run ended by a stop", turn=turn.turn_id)
+            log.info("run ended by a stop or a freeze", turn=turn.turn_id)
+            if turn.kind in BY_THEMSELVES:  # it may have given way, with a call of which there is no result
+                await self.give_back(turn)
         except asyncio.CancelledError:
             await self.give_back(turn)
             raise
@@ -175,6 +200,14 @@ class TurnRunner:
         with contextlib.suppress(StoreUnavailable):  # then the next start puts it back
             await asyncio.shield(self._release(turn, until))
 
+    async def put_back(self, turn: Turn, until: int | None = None) -> None:
+        """Put a turn back as `give_back` does, but try until the store can write, because the service goes on."""
+        try:
+            await once_available(lambda: self._release(turn, until), lambda _: self._clock.sleep(PAUSE))
+        except asyncio.CancelledError:
+            await self.give_back(turn, until)
+            raise
+
     async def _execute(self, journal: RunJournal) -> bool:
         turn = journal.turn
         try:
@@ -182,7 +215,7 @@ class TurnRunner:
             journal.resume(context)
             if any(one.state == "always" for one in turn.decisions.values()):
                 await self._dependencies.requests.grants.load()  # the decision may not have been loaded yet
-            async with self._specs.of(turn, journal.send) as spec:
+            async with self._specs.of(turn, journal.send, journal.typing.state) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
                     if (files := await self._media.of(turn, context)) is not None:
@@ -224,10 +257,10 @@ class TurnRunner:
         since = self._clock.now()
         try:
             await self._clock.sleep(PAUSE)
-            await once_available(lambda: self._release(turn, since), lambda _: self._clock.sleep(PAUSE))
         except asyncio.CancelledError:
             await self.give_back(turn, since)
             raise
+        await self.put_back(turn, since)
 
     async def _release(self, turn: Turn, until: int | None = None) -> None:
         """Put a turn back into the queue. until: as for `give_back`."""

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.commands.registry import Answer, Arguments, Call, Command, Effect, Say
 from bot.persistence.settings import Change
+from bot.persistence.turns import CommandKept
 from bot.store.store import Store
 from channels.message import SEVERAL
 
@@ -38,11 +39,17 @@ class ActivationArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSetting(Effect):
-    """A change of a setting of the session, which `Settings` of the store persists."""
+    """A change of a setting of the session."""
 
+    store: Store
     change: Change
     # The answer to the command.
     text: str
+
+    async def persist(self, answer: Answer) -> CommandKept:
+        """Change the setting."""
+        call = answer.call
+        return await self.store.settings.change(call.seq, call.session_key, self.change, answer.blocks(self.text))
 
 
 def build(store: Store) -> tuple[Command, ...]:
@@ -52,17 +59,16 @@ def build(store: Store) -> tuple[Command, ...]:
         assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)
         setting, mode = arguments.setting, arguments.mode
         others_read = call.message.origin.place.kind in SEVERAL
-        if mode and setting == "reasoning" and others_read and not call.by_owner:
-            return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
         if setting == "activation" and not others_read:
             return Say("Directly I always answer; write this in a group, a channel or a thread.", mistake=True)
         shown = mode or getattr(await store.settings.of(call.session_key), setting) or "as in the configuration"
         text = f"{setting.capitalize()} is {shown}."
-        return ChangeSetting((setting, mode), text) if mode else Say(text)
+        return ChangeSetting(store, (setting, mode), text) if mode else Say(text)
 
     heard = "What I answer in this group, channel or thread: what names me, everything, or only commands."
+    used, thought = "Whether I show what I use.", "Whether I show what I think."
     return (
-        Command(name="verbose", help="Whether I show what I use.", run=set_or_say, arguments=VerboseArguments),
-        Command(name="reasoning", help="Whether I show what I think.", run=set_or_say, arguments=ReasoningArguments),
-        Command(name="activation", help=heard, run=set_or_say, arguments=ActivationArguments, owner_only=True),
+        Command(name="verbose", help=used, run=set_or_say, arguments=VerboseArguments, guests="direct"),
+        Command(name="reasoning", help=thought, run=set_or_say, arguments=ReasoningArguments, guests="direct"),
+        Command(name="activation", help=heard, run=set_or_say, arguments=ActivationArguments, guests="direct"),
     )

@@ -16,12 +16,15 @@ from bot.clock import Clock
 from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
+from bot.replies.reactions import Working
 from bot.runs.keeping import Keeping, KeepingDependencies
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.prompts import Prompts
 from bot.runs.rooms import Furniture, Rooms
+from bot.runs.task_list import TaskListTool
 from channels.message import InboundMessage
+from channels.session_key import begins_anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,10 @@ class Toolbox:
         found: list[Tool[Any]] = [*inside.tools]
         for make in self.factories:
             found += await made.enter_async_context(make(run))
-        found += (*self.messaging.tools(turn, trusted, send), self.scheduling(turn))
+        found += (messaging := self.messaging.tools(turn, trusted, send))
+        if messaging and not begins_anew(turn.session_key):  # there nobody watches the work
+            found.append(TaskListTool(turn, self.messaging.outbox, send))
+        found.append(self.scheduling(turn))
         return self.permissions.offer(turn, inside.room, found), {tool.name: tool for tool in found}
 
 
@@ -65,7 +71,7 @@ class Answerer:
     limits: Limits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Specs:
     """Decides what a run is made of, by the kind, channel, chat, session and settings of its turn."""
 
@@ -77,6 +83,8 @@ class Specs:
     beating: Answerer
     # Returns the model that the configuration names for the place of a message, or an empty text; None: it names none.
     models_there: Callable[[InboundMessage], str] | None
+    # The models that others than owners may choose; empty: all.
+    guest_models: Sequence[str]
     # The folders in which the tools of sessions work.
     rooms: Rooms
     toolbox: Toolbox
@@ -113,11 +121,13 @@ class Specs:
         return AnsweredBy(found.model, found.thinking)
 
     @asynccontextmanager
-    async def of(self, turn: Turn, send: Send) -> AsyncIterator[RunSpec]:
+    async def of(
+        self, turn: Turn, send: Send, state: Callable[[Working], None] = lambda _: None
+    ) -> AsyncIterator[RunSpec]:
         """Make the specification of a run, whose tools are open until the context is left.
 
-        send: plans what the `message` tool sends. Raises StoreUnavailable, OSError or WorkspaceError when the workspace
-        cannot be used, or what a factory of tools raises.
+        send: plans what the `message` tool sends. state: shows what the run does. Raises StoreUnavailable, OSError or
+        WorkspaceError when the workspace cannot be used, or what a factory of tools raises.
         """
         async with AsyncExitStack() as made:
             inside = await self.rooms.enter(turn.session_key)
@@ -149,7 +159,7 @@ class Specs:
                 compaction=Compaction(
                     rules=self.compaction,
                     scale=self.scale,
-                    keeper=Keeping(self.keeping, turn, inside.workspace),
+                    keeper=Keeping(self.keeping, turn, inside.workspace, state),
                     summing=partial(self._summing, turn, answerer),
                 ),
                 background=background,

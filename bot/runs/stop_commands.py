@@ -1,76 +1,150 @@
-"""The commands /stop, /new and /reset, which end the run of a session."""
+"""The commands /stop, /new and /reset, which end the run of a session.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+/stop is also a plain word (`queue.stop_words`) that is the whole message. Where it ends nothing, it is a message.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pydantic import Field
 
 from agent.tools.background import Background
 from bot import wording
 from bot.approvals.requests import Requests
 from bot.clock import Clock
-from bot.commands.registry import Arguments, Call, Command, Effect
-from bot.persistence.turns import CommandKept, Stopped
+from bot.commands.registry import Answer, Arguments, Call, Command, Effect
+from bot.persistence.turns import CommandKept, Ending, Reply, Stopped, TurnKind
+from bot.runs.last_notes import LastNotes
+from bot.runs.model_commands import ModelCommands
 from bot.store.store import Store
+from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.session_key import threads_of
+
+# The most finished calls that the answer to /stop names.
+_NAMED = 5
+
+
+class NewArguments(Arguments):
+    """The arguments of /new and /reset; the first may be left out."""
+
+    model: str = Field(default="", description="provider/model, which answers from then on.")
+    words: str = Field(default="", description="The first message of the new conversation.")
 
 
 @dataclass(frozen=True, slots=True)
 class Stop(Effect):
-    """Ends the run of the session and its commands in the background, and drops the messages that wait."""
+    """Ends the run of the session and its commands in the background, and drops the messages that wait.
 
-    # Whether the session goes on with a new, empty transcript.
-    renew: bool = False
+    In a group, a guest ends their own runs alone and drops their own messages.
+    """
+
+    commands: "StopCommands"
+
+    async def persist(self, answer: Answer) -> CommandKept:
+        """Persist the stop and end the commands in the background; the runs are cancelled afterwards."""
+        return await self.commands.stop(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Renew(Effect):
+    """Does the same, and lets the session go on with a new, empty transcript."""
+
+    commands: "StopCommands"
+    # The model that answers from then on; empty: as before.
+    model: str
+    # The first message of the new transcript; empty: there is none yet.
+    words: str
+
+    async def persist(self, answer: Answer) -> CommandKept:
+        """Persist the new transcript, and have notes saved of the old one."""
+        return await self.commands.renew(answer, self.model, self.words)
 
 
 @dataclass(eq=False)
 class StopCommands:
-    """Makes the commands, and carries `Stop` out."""
+    """Makes the commands, and carries them out."""
 
     store: Store
     clock: Clock
     # The commands that tools have started in the background.
     background: Background
     requests: Requests
+    choosing: ModelCommands
+    notes: LastNotes
 
     def build(self) -> tuple[Command, ...]:
         """Make the commands."""
 
         async def stop(call: Call, _: Arguments) -> Effect:
-            return Stop()
+            return Stop(self)
 
-        async def reset(call: Call, _: Arguments) -> Effect:
-            return Stop(renew=True)
+        async def reset(call: Call, arguments: Arguments) -> Effect:
+            assert isinstance(arguments, NewArguments)
+            if "/" in arguments.model and self.choosing.fleet.knows(arguments.model):
+                refusal = self.choosing.refusal(call, arguments.model)
+                return refusal or Renew(self, arguments.model, arguments.words)
+            _, *words = call.message.text.strip().split(None, 1)
+            return Renew(self, "", "".join(words))
 
         stops, begins = "Stop the run, and drop what waits.", "Begin a new conversation; the old one is kept."
         return (
-            Command(name="stop", help=stops, run=stop, aliases=("abort",), lenient=True),
-            Command(name="new", help=begins, run=reset),
-            Command(name="reset", help="The same as /new.", run=reset),
+            Command(name="stop", help=stops, run=stop, aliases=("abort",), lenient=True, guests="everywhere"),
+            Command(name="new", help=begins, run=reset, arguments=NewArguments, guests="direct"),
+            Command(name="reset", help="The same as /new.", run=reset, arguments=NewArguments, guests="direct"),
         )
 
-    async def carry_out(
-        self,
-        call: Call,
-        effect: Stop,
-        blocks: Callable[[str], Sequence[Planned]],
-        chosen: Sequence[Planned],
-        *,
-        apart: bool,
-    ) -> CommandKept:
-        """Persist a stop and end the commands in the background; the caller cancels the runs afterwards.
+    async def stop(self, answer: Answer) -> CommandKept:
+        """Persist a stop and end the commands in the background; the runs are cancelled afterwards.
 
-        blocks: makes the deliveries of the answer from its text. chosen: see `Commands` of the store. apart: whether
-        commands cannot be typed in threads of the platform, so that /stop in a chat also stops its threads. Raises
+        Where commands cannot be typed in threads of the platform, /stop in a chat also stops its threads. Raises
         StoreUnavailable.
         """
-        words = wording.fresh_start if effect.renew else wording.stopped
-        below = threads_of(call.session_key) if apart and not effect.renew else ""
-        goes_on = self.background.stop(call.session_key, below)
+        call = answer.call
+        below = threads_of(call.session_key) if answer.apart else ""
+        shared = not (call.asker.is_owner or call.asker.direct)
+        goes_on = not shared and self.background.stop(call.session_key, below)
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
-            return blocks(words(stopped.running or goes_on, stopped.dropped))
+            said = (wording.stopped(stopped.running or goes_on, stopped.dropped), done_before(stopped, call.by_owner))
+            return answer.blocks(" ".join(filter(None, said)))
 
-        renew = self.clock.new_id() if effect.renew else ""
-        kept = await self.store.stops.stop(call.seq, call.session_key, reply, chosen, renew, below)
+        message = replace(call.message, kind=InboundKind.MESSAGE) if call.is_bare and not goes_on else None
+        ending = Ending(below=below, only=call.message.origin.sender if shared else "", becomes=message)
+        return await self._end(answer, reply, ending)
+
+    async def renew(self, answer: Answer, model: str, words: str) -> CommandKept:
+        """Persist a new transcript, the end of the run, and the first message; notes are saved of the old transcript.
+
+        Nothing is awaited before, so that a message behind the command finds the new transcript. May raise
+        StoreUnavailable.
+        """
+        call = answer.call
+        goes_on = self.background.stop(call.session_key)
+
+        def reply(stopped: Stopped) -> Sequence[Planned]:
+            answers = self.choosing.specs.answering(TurnKind.REPLY, stopped.settings, (call.message,)).model
+            greeting = wording.fresh_start(answers, stopped.running or goes_on, stopped.dropped)
+            return answer.blocks(greeting)
+
+        message = replace(call.message, kind=InboundKind.MESSAGE, text=words) if words else None
+        ending = Ending(renew=self.clock.new_id(), model=model, becomes=message)
+        kept = await self._end(answer, reply, ending)
+        if not kept.stopped.left:
+            return kept
+        return replace(kept, afterwards=partial(self.notes.save, call, kept.stopped.left))
+
+    async def _end(self, answer: Answer, reply: Reply, ending: Ending) -> CommandKept:
+        call = answer.call
+        kept = await self.store.stops.stop(call.seq, call.session_key, reply, await answer.chosen(), ending)
         self.requests.hurry()  # requests of the stopped turns are closed
         return kept
+
+
+def done_before(stopped: Stopped, by_owner: bool) -> str:
+    """Return the sentence that names the calls that stopped runs had finished; empty if there were none."""
+    calls = dict.fromkeys(wording.call(name, args if by_owner else "") for name, args in stopped.done)
+    named = [one.removeprefix("🔧 ") for one in calls]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"Done before: {', '.join(named[:_NAMED])}{more}." if named else ""

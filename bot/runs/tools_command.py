@@ -29,7 +29,7 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
         lines += [f"- {name}: {why}" for name, why in offer.refused.items()]
         return Say("\n".join(lines))
 
-    return Command(name="tools", help="What I can use here, and why not the rest.", run=show)
+    return Command(name="tools", help="What I can use here, and why not the rest.", run=show, guests="everywhere")
 
 
 def turn_of(call: Call) -> Turn:

@@ -17,7 +17,7 @@ from agent.tools.base import Ask, Asked, Decision
 from bot.persistence.approvals import SHOWN, STOPPED, Approval, Choice, Request, Shown
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
-from bot.persistence.turns import CommandKept
+from bot.persistence.turns import BY_THEMSELVES, CommandKept
 from bot.store import codec, endings, indexes, rows
 from bot.store.commands import NOT_ANEW, become_message, begin, finish
 from bot.store.grants import grant
@@ -356,7 +356,8 @@ _ASKER = "(SELECT channel || ':' || sender FROM inbox WHERE inbox.turn_id=turn.t
 
 def _read(db: sqlite3.Connection, which: str, *values: object) -> Sequence[Approval]:
     found = db.execute(
-        f"SELECT reply_conv, ask, approvers, approval_id, approval.turn_id, approval.call_id, session_key, {_ASKER},"
+        "SELECT reply_conv, turn.kind, ask, approvers, approval_id, approval.turn_id, approval.call_id, session_key,"
+        f" {_ASKER},"
         " name, asked_at, expires_at, approval.state, decided_by, reason, picked, until, decided_at"
         " FROM approval JOIN turn USING (turn_id)"
         " JOIN tool_call ON tool_call.turn_id=approval.turn_id AND tool_call.call_id=approval.call_id"
@@ -366,7 +367,7 @@ def _read(db: sqlite3.Connection, which: str, *values: object) -> Sequence[Appro
     return [_approval(rows.place_of(db, conv_id), *row) for conv_id, *row in found]
 
 
-def _approval(place: Place, ask: str, approvers: str, *row: Any) -> Approval:
+def _approval(place: Place, kind: str, ask: str, approvers: str, *row: Any) -> Approval:
     approval_id, turn_id, call_id, session_key, asker, tool, asked_at, expires_at, state, by, reason, *more = row
     picked, until, decided_at = more
     return Approval(
@@ -374,6 +375,7 @@ def _approval(place: Place, ask: str, approvers: str, *row: Any) -> Approval:
         turn_id=turn_id,
         call_id=call_id,
         session_key=session_key,
+        by_itself=kind in BY_THEMSELVES,
         place=place,
         asker=asker or "",
         tool=tool,

@@ -17,9 +17,9 @@ from bot.persistence.causes import Cause
 from bot.persistence.inbox import Changes
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import Turn, TurnKind
-from bot.store import approvals, codec, edits, endings, history, repair, rows
+from bot.store import approvals, codec, edits, endings, freezes, frozen, history, repair, rows, yielding
 from bot.store.database import Database
-from bot.store.indexes import OPEN_TURN, WAITING
+from bot.store.indexes import NEXT, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
 from channels.message import BACKGROUND, SEVERAL, ChatKind, InboundKind, InboundMessage, Place
@@ -44,6 +44,8 @@ GATHERED = 50
 # The same value for all messages that are taken together: those of a sender that are ready at the same time, and all
 # that were missed in a conversation (ready_at is negative); NULL for others.
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
+# What a claim takes of a session while one of its messages is the next (see `inbox.queued`): that one alone.
+_IN_TURN = f"(queued IS 'next' OR NOT EXISTS (SELECT 1 FROM inbox WHERE session_key=?1 AND {NEXT}))"
 # A turn (?1) with the columns that a claim needs of its session, transcript and conversation; whether it has calls that
 # are not carried out; whether its steering texts can be shown, which come after the rest of a cut answer; and whether
 # another message of its session is ready at ?2.
@@ -54,6 +56,7 @@ _TAKEN = (
     " EXISTS (SELECT 1 FROM inbox WHERE turn_id=?1 AND state='steering') AND (SELECT kind FROM entry"
     " WHERE transcript_id=turn.transcript_id ORDER BY seq DESC LIMIT 1) IN ('user','tool_result'),"
     f" EXISTS (SELECT 1 FROM inbox WHERE session_key=turn.session_key AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ?2)"
+    f", {yielding.BEHIND}"
     " FROM turn JOIN transcript USING (transcript_id) JOIN conversation ON conv_id=reply_conv"
     " LEFT JOIN session ON session.session_key=turn.session_key WHERE turn_id=?1"
 )
@@ -66,7 +69,8 @@ class Claims(Subject):
         super().__init__(database, writer, clock)
         self._compose = compose
         self._stamp = clock.stamp
-        self._stale = stale
+        # Decides which sessions begin anew.
+        self.stale = stale
 
     @transaction
     def claim(
@@ -85,22 +89,45 @@ class Claims(Subject):
         take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
         count as ready, even if the clock is behind (milliseconds). A turn answers one message, or those that were
         gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits for a person.
+        But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a freeze holds
+        what is to be run; beats and jobs that are frozen are passed over.
         """
-        turns = db.execute(
-            f"SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
+        found = db.execute(
+            f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls, by_itself FROM (SELECT 1) LEFT JOIN"
+            f" (SELECT *, {yielding.BY_ITSELF} AS by_itself FROM turn)"
+            f" ON session_key=? AND {OPEN_TURN} ORDER BY by_itself, created_at, turn_id",
             (session_key,),
         ).fetchall()
-        now = self._now()
+        now, there = self._now(), found[0][0]
         ready = max(now, until)
-        for turn_id, state, _ in turns:
-            if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
+        if there and frozen.holds(there, ""):
+            raise freezes.held(db, session_key, "all")
+        cut, unasked, ends = list[str](), list[str](), ""
+        goes_on = {turn_id: (kind, next_calls) for _, turn_id, _, _, kind, next_calls, _ in found}
+        for _, turn_id, state, epoch, _, _, by_itself in found if found[0][1] is not None else ():
+            held = state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now))
+            if held and (background or not by_itself):
                 return None
-        for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:  # of people or in the background
+            if epoch > 0:
+                (unasked if by_itself else cut).append(turn_id)
+        if unasked and not background:
+            if not cut and not yielding.person_waits(db, session_key, ready):
+                return None
+            ends = "".join([yielding.give_way(db, turn_id, now) for turn_id in unasked])
+        for turn_id in (*cut, *unasked) if background else cut:
+            if held_by := there and frozen.holds(there, *goes_on[turn_id]):
+                if held_by == "beats":
+                    continue
+                raise freezes.held(db, session_key, held_by)
+            if turn_id in unasked and not yielding.goes_on(db, turn_id, worker, now):
+                return None
             if answered := _of_turn(db, turn_id, "taken", now):
                 messages = [message for _, message, _ in answered]
-                return self._take(db, turn_id, messages, (), now, ready, worker, answering)
+                return self._take(db, turn_id, messages, (), now, ready, worker, answering, ends)
+        if background and yielding.person_waits(db, session_key):
+            return None
         begun = self._begin(db, session_key, now, ready, background)
-        return None if begun is None else self._take(db, *begun, now, ready, worker, answering)
+        return None if begun is None else self._take(db, *begun, now, ready, worker, answering, ends)
 
     def _begin(
         self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool
@@ -108,24 +135,25 @@ class Claims(Subject):
         """Make a turn of the oldest waiting messages, unless one was made with them, and write their user lines."""
         while True:
             found = db.execute(
-                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, inbox.kind,"
+                f"SELECT seq, payload, accepted_at, {_GATHERING}, queued, turn_id, conv_id, inbox.kind,"
                 f" ({rows.COMMANDS_BEFORE}), asks_again, transcript_id, used_at, conversation.channel,"
                 " conversation.account, chat, thread, conversation.kind"
                 " FROM inbox LEFT JOIN conversation USING (conv_id) LEFT JOIN session USING (session_key)"
-                f" WHERE session_key=? AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?"
-                " AND ready_at <= ? ORDER BY seq LIMIT ?",
+                f" WHERE session_key=?1 AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?2"
+                f" AND ready_at <= ?3 AND (?2 OR {_IN_TURN})"
+                f" AND NOT (inbox.kind IN ('wake','job') AND {frozen.BEATS}) ORDER BY seq LIMIT ?4",
                 (session_key, background, ready, GATHERED),
             ).fetchall()
             if not found:
                 return None
-            turn_id, conv_id, kind, _, asks_again, transcript_id, used_at, *place = found[0][4:]
+            turn_id, conv_id, kind, _, asks_again, transcript_id, used_at, *place = found[0][5:]
             taken = _readable(db, [row[:3] for row in _together(found)], turn_id, now)
             if taken:
                 break
         if transcript_id is None:
             transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
         first = taken[0][2]
-        stale = begins_anew(session_key) if background else self._stale(rows.to_place(*place), used_at, first)
+        stale = begins_anew(session_key) if background else self.stale(rows.to_place(*place), used_at, first)
         if stale:
             transcript_id = rows.new_transcript(db, session_key, self._new_id(), now)
         if turn_id is None:
@@ -151,17 +179,18 @@ class Claims(Subject):
         ready: int,
         worker: str,
         answering: Answering,
+        ends: str,
     ) -> Turn:
         """Set a queued turn to running under a new epoch and return it."""
         db.execute(
             "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
-            " resumed_at=?1 WHERE turn_id=?2",
+            " resumed_at=?1, next_calls=NULL WHERE turn_id=?2",
             (now, turn_id, worker),
         )
         epoch, kind, session_key, transcript_id, step, usage, ran, outcome, settings, prompt, fingerprint, *rest = (
             db.execute(_TAKEN, (turn_id, ready)).fetchone()
         )
-        conv_id, *place, asked, steered, more = rest
+        conv_id, *place, asked, steered, more, behind = rest
         turn_kind, set_here = TurnKind(kind), codec.SETTINGS.load(settings, SessionSettings())
         if steered and not asked:
             steering = _of_turn(db, turn_id, "steering", now)
@@ -191,6 +220,8 @@ class Claims(Subject):
             prompt=codec.PROMPT.load(prompt, None),
             fingerprint=fingerprint,
             more=bool(more),
+            behind=bool(behind),
+            ends=ends,
             said=rows.said_by(db, turn_id) if epoch > 1 else (),
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
             settings=set_here,
@@ -217,7 +248,7 @@ class Claims(Subject):
             parts = list(found)
             for seq, _, _ in parts:
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
-            message = _joined([message for _, message, _ in parts])
+            message = joined([message for _, message, _ in parts])
             line = replace(self._compose(message, parts[0][2], before), origins=_origins(db, message, shared, before))
             if around := history.overheard_before(db, message, transcript_id):
                 origins = (*line.origins, Provenance("person", "others who wrote here"))
@@ -266,7 +297,7 @@ def _part(row: _Row) -> tuple[str, object]:
     return message.origin.sender, message.part_of or seq
 
 
-def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
+def joined(parts: Sequence[InboundMessage]) -> InboundMessage:
     """Join the parts of a message that the platform had split."""
     first = parts[0]
     text = "\n".join(part.text for part in parts if part.text)
@@ -278,12 +309,16 @@ def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
 
 
 def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the first row and the following ones that are gathered with it, up to a command.
+    """Return the first row and the following ones that are gathered with it, or collected with it, up to a command.
 
-    They are of the same place and kind and have no turn of their own.
+    They are of the same place and kind and have no turn of their own. What is said elsewhere does not part those that
+    are collected.
     """
-    gathering = found[0][3]
-    alike = takewhile(lambda row: row[4:] == found[0][4:], found[1:])
+    gathering, queued, *where = found[0][3:]
+    if queued == "collect":
+        here = (row for row in found if list(row[5:]) == where)
+        return list(takewhile(lambda row: row[4] == queued, here))
+    alike = takewhile(lambda row: list(row[5:]) == where, found[1:])
     return [found[0], *(row for row in alike if gathering and row[3] == gathering)]
 
 

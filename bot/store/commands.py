@@ -13,6 +13,7 @@ from agent.events import Outcome
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.turns import CommandKept, Stopped
 from bot.store import codec, endings, rows
+from bot.store.gone import list_told
 from bot.store.writer import Subject, transaction
 from channels.message import InboundMessage
 from channels.outgoing import Delivery, Planned
@@ -63,10 +64,12 @@ class Commands(Subject):
 
 def begin(db: sqlite3.Connection, seq: int, now: int, chosen: Sequence[Planned] = ()) -> Begun | None:
     """Begin to carry out a command; None if it was carried out before, or somebody else was first (see `Commands`)."""
-    conv_id, turn_id, state = db.execute("SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)).fetchone()
-    if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
+    found = db.execute(
+        "UPDATE inbox SET state='done' WHERE seq=? AND state='waiting' RETURNING conv_id, turn_id", (seq,)
+    ).fetchone()
+    if found is None:  # carried out already: by recovery, or by the run that recovery overtook
         return None
-    db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
+    conv_id, turn_id = found
     edited = rows.plan(db, PlanIn(conv_id), chosen, turn_id, now)
     return Begun(seq, conv_id, turn_id, edited, now) if edited or not chosen else None
 
@@ -81,20 +84,26 @@ def finish(
     """Plan the answer to a command and end it. stopped, resumed: see `CommandKept`."""
     endings.take_acknowledgements_away(db, "seq=? AND inbox.state='done'", begun.seq, begun.now)  # a message at first
     deliveries = (*begun.edited, *rows.plan(db, PlanIn(begun.conv_id), blocks, begun.turn_id, begun.now))
+    list_told(db, begun.seq, deliveries)
     if begun.turn_id is not None:
         endings.end_turn(db, begun.turn_id, Outcome.COMPLETED, begun.now)
     return CommandKept(stopped or Stopped(), deliveries, resumed)
 
 
 def become_message(
-    db: sqlite3.Connection, begun: Begun, message: InboundMessage, asks_again: str | None = None
+    db: sqlite3.Connection,
+    begun: Begun,
+    message: InboundMessage,
+    asks_again: str | None = None,
+    blocks: Sequence[Planned] = (),
+    stopped: Stopped | None = None,
 ) -> CommandKept:
     """Make a command a message that waits for a turn: for its own, if one was made when it was accepted.
 
-    asks_again: the request whose call its turn begins with.
+    asks_again: the request whose call its turn begins with. blocks: what is said besides. stopped: see `CommandKept`.
     """
     (session_key,) = db.execute(
         "UPDATE inbox SET kind='message', state='waiting', payload=?, asks_again=? WHERE seq=? RETURNING session_key",
         (codec.INBOUND.dump(message), asks_again, begun.seq),
     ).fetchone()
-    return finish(db, replace(begun, turn_id=None), (), resumed=(session_key, False))
+    return finish(db, replace(begun, turn_id=None), blocks, stopped, resumed=(session_key, False))

@@ -22,12 +22,19 @@ class Compactions(Subject):
     """Transactions about summaries."""
 
     @query
-    def last_run(self, db: sqlite3.Connection, session_key: str) -> tuple[str, RunRef, int] | None:
-        """Return the transcript of a session, its newest run and the conversation of that; None before the first."""
+    def last_run(
+        self, db: sqlite3.Connection, session_key: str, transcript_id: str = ""
+    ) -> tuple[str, RunRef, int] | None:
+        """Return the transcript of a session, its newest run and the conversation of that; None before the first.
+
+        transcript_id: of an earlier transcript; empty: the present one.
+        """
         found = db.execute(
-            "SELECT transcript_id, turn_id, epoch, reply_conv FROM turn JOIN session USING (session_key, transcript_id)"
-            " WHERE session_key=? ORDER BY turn.created_at DESC, turn_id DESC LIMIT 1",
-            (session_key,),
+            "SELECT coalesce(nullif(?2, ''), session.transcript_id), turn_id, epoch, reply_conv FROM session"
+            " JOIN turn ON turn_id = (SELECT entry.turn_id FROM entry WHERE entry.turn_id IS NOT NULL AND"
+            " entry.transcript_id = coalesce(nullif(?2, ''), session.transcript_id) ORDER BY seq DESC LIMIT 1)"
+            " WHERE session.session_key=?1",
+            (session_key, transcript_id),
         ).fetchone()
         return (found[0], rows.run_ref(found[1], session_key, found[2]), found[3]) if found else None
 
@@ -67,7 +74,8 @@ class Compactions(Subject):
         """Store a summary for the lines before a seq, and that the prompt is to be made anew; or that there is none.
 
         message: the summary. before: the seq of the summary that was shown before, 0 for none. Returns its line; None
-        without one, and where the transcript shows another summary or begins later meanwhile.
+        without one, and where the transcript shows another summary or begins later meanwhile, or something that it
+        stands for was taken back.
         """
         rows.persist_events(db, (event,))
         if message is None:
@@ -76,7 +84,12 @@ class Compactions(Subject):
             "SELECT 1 FROM transcript WHERE transcript_id=? AND coalesce(summary, 0)=? AND context_start < ?",
             (transcript_id, before, start),
         ).fetchone()
-        if found is None:
+        taken_back = db.execute(
+            "SELECT 1 FROM undone JOIN entry USING (transcript_id, turn_id) WHERE transcript_id=?"
+            " AND line > ? AND seq < ?",
+            (transcript_id, event.end, start),
+        ).fetchone()
+        if found is None or taken_back:
             return None
         entry = rows.append_entry(db, transcript_id, "summary", message, None, 0, covers=start)
         db.execute(
@@ -90,7 +103,8 @@ class Compactions(Subject):
     def files(self, db: sqlite3.Connection, transcript_id: str) -> Sequence[str]:
         """Return the paths of files that calls of a transcript wrote, the newest first."""
         found = db.execute(
-            "SELECT args ->> '$.path' FROM tool_call JOIN turn USING (turn_id) WHERE transcript_id=?"
+            "SELECT args ->> '$.path' FROM tool_call JOIN turn USING (turn_id) WHERE turn_id IN"
+            " (SELECT turn_id FROM entry WHERE transcript_id=? AND hidden=0)"
             " AND name IN ('write','edit') AND tool_call.state='done' AND json_valid(args)"
             " ORDER BY turn.created_at DESC, tool_call.step DESC LIMIT 500",
             (transcript_id,),

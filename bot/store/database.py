@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -21,6 +21,7 @@ import aiosqlite
 from agent.message import Usage
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.persistence.usage import Cost, no_price
+from bot.store import sending
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -75,12 +76,13 @@ class Database:
     """The connections to one file. `execute` writes and `read` reads, each by a function in the connection's thread.
 
     The constructor locks the directory for this process; it raises StateLocked or OSError. cost: the prices, for the
-    statements that write.
+    statements that write. denied: the rules about what is not sent.
     """
 
-    def __init__(self, directory: Path, cost: Cost = no_price) -> None:
+    def __init__(self, directory: Path, cost: Cost = no_price, denied: Sequence[sending.Rule] = ()) -> None:
         self._directory = directory
         self._cost = cost
+        self._denied = denied
         self._lock = lock_directory(directory)
         self._writer: _Connection | None = None
         self._readers: tuple[_Connection, ...] = ()
@@ -107,6 +109,7 @@ class Database:
                     await connection.call(partial(_back_up, path))
                     await connection.call(migrate)
                     await connection.create_function("cost", 5, self._cost_of)
+                    await connection.call(sending.put_rules, self._denied)
         except BaseException as error:
             for connection in connections:
                 await connection.close()

@@ -13,6 +13,7 @@ from bot.persistence.causes import Cause
 from bot.persistence.inbox import AcceptedMessage, Changes
 from bot.persistence.schedules import TOLD
 from bot.store import codec, tool_messages
+from bot.store.gone import give_back
 from bot.store.indexes import SAID, UNNOTED
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
@@ -111,6 +112,8 @@ def note_written(
             *(codec.INBOUND.dump(told), Cause.TO_BE_NOTED),
         ),
     )
+    if made.rowcount != 1:
+        give_back(db, "inbox")
     return made.rowcount == 1
 
 
@@ -175,14 +178,17 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: st
         change = codec.read_inbound(payload, seq)
         if change is None:
             continue
+        if change.kind is InboundKind.MESSAGE:  # it was dropped for the cap
+            changed.append((change, "", change.sent_at))
+            continue
         if change.kind is InboundKind.EVENT:
             if change.event_key.startswith(TOLD) or tool_messages.fate(db, change.event_key).state != "not sent":
                 changed.append((change, "", change.sent_at))
             continue
         place, key = change.origin.place, message_key(change.origin.place.chat, change.origin.message_id)
         shown = db.execute(
-            "SELECT payload, accepted_at, seq FROM inbox JOIN turn USING (turn_id)"
-            " WHERE channel=? AND account=? AND event_key=? AND transcript_id=?",
+            "SELECT payload, accepted_at, seq FROM inbox WHERE channel=? AND account=? AND event_key=? AND EXISTS"
+            " (SELECT 1 FROM entry WHERE transcript_id=? AND turn_id=inbox.turn_id AND hidden=0)",
             (place.channel, place.account, key, transcript_id),
         ).fetchone()
         if shown is not None and (original := codec.read_inbound(shown[0], shown[2])) is not None:

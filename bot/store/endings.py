@@ -7,15 +7,16 @@ of the writer.
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from agent.events import AgentEnd, Outcome, RunRef
-from agent.message import Usage
+from agent.message import Provenance, Usage
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.schedules import HEARTBEAT
 from bot.persistence.turns import TurnState
 from bot.store import codec, edits, rows
+from bot.store.gone import LISTED
 from bot.store.indexes import UNNOTED
 from channels.outgoing import Action, Planned
 from channels.sources import SourceKind, sentence
@@ -43,19 +44,27 @@ _SAID = f"turn_id=? AND {rows.STANDS} AND source_kind<>'{SourceKind.QUIET}'"
 
 
 def end_turn(
-    db: sqlite3.Connection, turn_id: str, outcome: Outcome, now: int, kind: str | None = None, error: str | None = None
+    db: sqlite3.Connection,
+    turn_id: str,
+    outcome: Outcome,
+    now: int,
+    kind: str | None = None,
+    error: str | None = None,
+    *,
+    silent: bool = False,
 ) -> AgentEnd:
     """Put a turn into its last state and its messages to `done`; persist the event of the end and return it.
 
-    kind, error: the kind of the error that ended the turn, and its message.
+    kind, error: the kind of the error that ended the turn, and its message. silent: its last answer says nothing.
     """
     session_key, epoch, *used, is_shown, is_fired, meets = db.execute(
-        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {rows.STOP_CLOCK}"
+        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, silent=?, {LISTED},"
+        f" {rows.STOP_CLOCK}"
         f" WHERE turn_id=? RETURNING session_key, epoch, {USED},"
         f" EXISTS (SELECT 1 FROM delivery WHERE turn_id=turn.turn_id AND {rows.PREVIEW}),"
         " EXISTS (SELECT 1 FROM firing WHERE turn_id=turn.turn_id),"
         " kind IN ('reply','api') AND (SELECT first_meeting FROM transcript WHERE transcript_id=turn.transcript_id)",
-        (STATE_OF[outcome].value, outcome.value, kind, error, now, now, turn_id),
+        (STATE_OF[outcome].value, outcome.value, kind, error, now, silent, now, turn_id),
     ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
     take_acknowledgements_away(db, "inbox.turn_id=?", turn_id, now)
@@ -139,7 +148,7 @@ def _end_due_run(
         (became, kind or message or "", job_id, due_at),
     )
     if said and told not in ("", session_key):
-        _tell(db, turn_id, told, now)
+        tell(db, turn_id, told, now)
     if not said:  # kept, but not sent to a model again
         db.execute("UPDATE entry SET hidden=1 WHERE transcript_id=? AND turn_id=?", (transcript_id, turn_id))
     if job_id == HEARTBEAT:
@@ -157,14 +166,25 @@ def _end_due_run(
         db.execute(f"DELETE FROM job WHERE {done}", (job_id,))
 
 
-def _tell(db: sqlite3.Connection, turn_id: str, session_key: str, now: int) -> None:
-    """Let the next turn of a session be told what another turn has said in its conversation."""
+def tell(
+    db: sqlite3.Connection,
+    turn_id: str,
+    session_key: str,
+    now: int,
+    each: Literal["conv_id", "source"] = "conv_id",
+    bears: tuple[Provenance, ...] | None = None,
+) -> None:
+    """Let the next turn of a session be told what another turn has said in its conversation.
+
+    each: what is told at once. bears: the origins of what was said; None: those of the newest answer.
+    """
     found = db.execute(
         f"SELECT min(source), conv_id, group_concat(said, '') FROM (SELECT * FROM delivery WHERE {_SAID} AND said<>''"
-        " ORDER BY delivery_id) GROUP BY conv_id",
+        f" ORDER BY delivery_id) GROUP BY {each} ORDER BY min(delivery_id)",
         (turn_id,),
     ).fetchall()
-    bears = edits.said_from(db, turn_id) if found else ()
+    if bears is None:
+        bears = edits.said_from(db, turn_id) if found else ()
     for source, conv_id, words in found:
         edits.note_written(db, rows.place_of(db, conv_id), conv_id, session_key, source, words, now, bears)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from bot.persistence.causes import Cause
 from bot.persistence.inbox import OVERHEARD, AccountHistory, ConversationHistory, Heard
 from bot.store import codec, rows
+from bot.store.gone import note_gone
 from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction
 from channels.message import SEVERAL, ChatKind, InboundKind, InboundMessage, Place, id_order
@@ -93,6 +94,7 @@ class History(Subject):
             anew = seq  # one found in the history keeps its place among the commands found there
             if not read:
                 (anew,) = db.execute("UPDATE sqlite_sequence SET seq=seq+1 WHERE name='inbox' RETURNING seq").fetchone()
+                note_gone(db, "inbox", (seq,))
             db.execute(
                 "UPDATE inbox SET seq=?, state='waiting', reason=NULL, ready_at=-gathers WHERE seq=?", (anew, seq)
             )
@@ -118,7 +120,10 @@ def is_new_in(db: sqlite3.Connection, conv_id: int, session_key: str | None) -> 
 
 def take_anew(db: sqlite3.Connection, seq: int) -> bool:
     """Delete a message that waits for a history, because it was found there; False if it does not wait."""
-    return db.execute(f"DELETE FROM inbox WHERE seq=? AND {IS_BEHIND}", (seq,)).rowcount == 1
+    waited = db.execute(f"DELETE FROM inbox WHERE seq=? AND {IS_BEHIND}", (seq,)).rowcount == 1
+    if waited:
+        note_gone(db, "inbox", (seq,))
+    return waited
 
 
 def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> None:

@@ -7,15 +7,19 @@ from dataclasses import replace
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
-from bot.store import codec, edits, history, rows
+from bot.store import codec, edits, history, queueing, rows
 from bot.store.approvals import WAITS
+from bot.store.exchanges import may_ask_anew
+from bot.store.gone import give_back, list_told
 from bot.store.indexes import OPEN_APPROVAL, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
 from bot.store.plain_decisions import meant_by, waited_for
+from bot.store.queueing import Queued
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.writer import Subject, query, transaction
 from channels.base import Mark
 from channels.message import CARRIED_OUT, ChatKind, ChatMoved, InboundKind, InboundMessage, Place, UnreadEvent
+from channels.outgoing import Delivery, Planned
 
 # The kinds of messages that end a wait of gathered ones, or join it.
 _IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
@@ -120,6 +124,8 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'event',?,?,'unread',?) ON CONFLICT DO NOTHING RETURNING seq",
                     (item.channel, item.account, item.event_key, now, item.raw[:UNREAD_LIMIT], item.error),
                 ).fetchone()
+                if made is None:
+                    give_back(db, "inbox")
                 return Fresh(made[0]) if made else Duplicate(0, None, None)
             case ChatMoved():
                 move_chat(db, item)
@@ -160,13 +166,19 @@ class Inbox(Subject):
             item = replace(item, behind=True, gathers=True)
         if item.behind and item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=Cause.BEHIND)
-        item, ready_at, wake = _gathered(db, item, conv_id, now)
-        seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at)
-        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        placed = queueing.place(db, item, conv_id, now)
+        placed, ready_at, wake = _gathered(db, placed, conv_id, now)
+        item = placed.item
+        seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at, queued=placed.queued)
+        own = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        if seq and (own or placed.said) and item.state in ("held", "dropped"):
+            list_told(db, seq, own or placed.said)
+        said = placed.said + own
         said += rows.tell_owner(db, item.notice, now) if item.notice else ()
         wait = max(0, min(ready_at - now, item.delay))
         became = item.message if item.message.kind is not message.kind else None
-        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for, now)
+        fresh = Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for, now)
+        return replace(fresh, stopped=placed.stopped) if placed.stopped else fresh
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         """Apply an edit or a deletion and store it, unless it is one of a stranger.
@@ -179,12 +191,15 @@ class Inbox(Subject):
         if made.item.reason is Cause.TOO_LATE and item.message.kind is InboundKind.DELETE:
             return Fresh(0, reason=made.item.reason)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
-        kind = InboundKind.MESSAGE if made.told else item.message.kind
-        seq = self._insert(db, made.item, made.state, conv_id, now, kind=kind)
         if not made.told:
-            return Fresh(seq or 0)
-        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
-        return Fresh(seq or 0, said=said, wake=made.item.session_key)
+            seq = self._insert(db, made.item, made.state, conv_id, now) or 0
+            return Fresh(seq, said=_offer(db, item.offer, made.item, conv_id, now) if item.offer else ())
+        placed = queueing.place(db, made.item, conv_id, now)
+        item, queued = placed.item, placed.queued
+        seq = self._insert(db, item, item.state, conv_id, now, kind=InboundKind.MESSAGE, queued=queued) or 0
+        say = item.say if item.state == "waiting" and not placed.stopped else ()
+        said = placed.said + rows.plan(db, PlanIn(conv_id), say, None, now)
+        return Fresh(seq, said=said, wake=item.session_key, stopped=placed.stopped)
 
     def _insert(
         self,
@@ -196,20 +211,34 @@ class Inbox(Subject):
         *,
         ready_at: int = 0,
         kind: InboundKind | None = None,
+        queued: str | None = None,
     ) -> int | None:
         message, origin, place = item.message, item.message.origin, item.message.origin.place
         made = db.execute(
             "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, sent_at,"
-            " accepted_at, payload, digest, state, reason, turn_id, ready_at, gathers)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " accepted_at, payload, digest, state, reason, turn_id, ready_at, gathers, queued)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             " ON CONFLICT DO NOTHING RETURNING seq",
             (
                 *(place.channel, place.account, message.event_key, conv_id, item.session_key, kind or message.kind),
                 *(origin.message_id, origin.sender, message.sent_at, now, codec.INBOUND.dump(message)),
-                *(item.digest, state, item.reason, item.turn_id, ready_at, item.gathers),
+                *(item.digest, state, item.reason, item.turn_id, ready_at, item.gathers, queued),
             ),
         ).fetchone()
+        if made is None:
+            give_back(db, "inbox")
         return int(made[0]) if made else None
+
+
+def _offer(
+    db: sqlite3.Connection, offer: Sequence[Planned], edited: AcceptedMessage, conv_id: int, now: int
+) -> tuple[Delivery, ...]:
+    """Plan the offer to answer an edited message anew, if its answer is the last that was said; once for an answer."""
+    origin = edited.message.origin
+    asker = (origin.place.channel, origin.sender)
+    turn_id = may_ask_anew(db, edited.session_key or "", origin.message_id, asker)
+    blocks = [replace(one, source=one.source.also(turn_id)) for one in offer] if turn_id else []
+    return rows.plan(db, PlanIn(conv_id), blocks, None, now)
 
 
 def _asked_about(
@@ -235,28 +264,30 @@ def _is_anything_open(db: sqlite3.Connection, now: int) -> bool:
     return found.fetchone() is not None
 
 
-def _gathered(
-    db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
-) -> tuple[AcceptedMessage, int, str | None]:
+def _gathered(db: sqlite3.Connection, placed: Queued, conv_id: int, now: int) -> tuple[Queued, int, str | None]:
     """Return a message, when it is ready (milliseconds), and the session to be woken if the message ends a wait.
 
-    Gathered messages that one turn takes together have the same ready_at.
+    Gathered messages that one turn takes together have the same ready_at, and are the same to their session.
     """
+    item = placed.item
     message, ready_at = item.message, now + item.delay if item.delay else -int(item.gathers)
     if item.session_key is None or item.state != "waiting":
-        return replace(item, gathers=item.gathers and item.behind), 0, None
+        return replace(placed, item=replace(item, gathers=item.gathers and item.behind)), 0, None
     if message.kind not in _IN_ORDER:
-        return item, ready_at, None
+        return placed, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
     which = (item.session_key, now, conv_id, message.origin.sender)
-    first, moment = db.execute(f"SELECT min(accepted_at), max(ready_at) FROM inbox WHERE {gathering}", which).fetchone()
+    of_all = f"SELECT min(accepted_at), max(ready_at), max(queued) FROM inbox WHERE {gathering}"
+    first, moment, queued = db.execute(of_all, which).fetchone()
     if first is None or (item.delay and not item.gathers):
-        return item, ready_at, None
+        return placed, ready_at, None
     ends = not item.gathers
     ready_at = now if ends else min(max(ready_at, moment), first + GATHER_MOST * item.delay)
-    db.execute(f"UPDATE inbox SET ready_at=? WHERE {gathering}", (ready_at, *which))
+    queued = placed.queued or queued
+    db.execute(f"UPDATE inbox SET ready_at=?, queued=? WHERE {gathering}", (ready_at, queued, *which))
     joins = message.kind is InboundKind.MESSAGE
-    return replace(item, gathers=joins), ready_at if joins else 0, item.session_key if ends else None
+    placed = replace(placed, item=replace(item, gathers=joins), queued=queued if joins else None)
+    return placed, ready_at if joins else 0, item.session_key if ends else None
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:

@@ -15,6 +15,8 @@ OPEN_TURN = "state IN ('queued','running','parked')"
 HELD_TURN = "state IN ('running','parked')"
 FAILED_TURN = "state='failed'"
 WAITING = "state='waiting'"
+# The message that is answered before all others of its session.
+NEXT = "state='waiting' AND queued='next'"
 HELD = "state='held'"
 # Some of these messages may be ready by this time.
 DELAYED = "state='waiting' AND ready_at > 0"

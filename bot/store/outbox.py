@@ -5,11 +5,12 @@ settled by the rule of its channel, and an idempotent call is repeated until its
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import Missed, OwnerNotice, PlanIn
-from bot.store import endings, rows, tool_messages
+from bot.store import delivery_rows, endings, rows, sending, tool_messages
+from bot.store.frozen import HELD_BACK
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN
 from bot.store.writer import Subject, query, transaction
@@ -44,22 +45,30 @@ class Deliveries(Subject):
 
     @query
     def next(self, db: sqlite3.Connection, conv_id: int) -> Delivery | None:
-        """Return the oldest open delivery of a conversation; None if there is none."""
+        """Return the oldest open delivery of a conversation that no freeze holds back; None if there is none."""
         found = db.execute(
-            f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
-            f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
+            f"SELECT {delivery_rows.COLUMNS} FROM delivery"
+            f" WHERE conv_id=? AND {OPEN_DELIVERY} AND NOT (state='planned' AND {HELD_BACK})"
+            " ORDER BY delivery_id LIMIT 1",
             (conv_id,),
         ).fetchone()
-        return rows.delivery(found, rows.place_of(db, conv_id)) if found else None
+        return delivery_rows.read(found, rows.place_of(db, conv_id)) if found else None
 
     @transaction
     def begin(
-        self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int, missed: Missed = None
+        self,
+        db: sqlite3.Connection,
+        delivery_id: int,
+        conv_id: int,
+        max_age: int,
+        missed: Missed = None,
+        unsent: Callable[[], OwnerNotice] | None = None,
     ) -> Delivery | None:
         """Set a delivery from planned to sending, directly before the call, and return it; None if it must not be sent.
 
         conv_id: the conversation that is served; None is returned as well if the delivery has moved to another one.
         max_age: after how many milliseconds planned deliveries of the conversation expire. missed: see `Missed`.
+        unsent: makes the notice to an owner if a rule of the configuration denies what a turn says.
         """
         now = self._now()
         old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
@@ -68,27 +77,38 @@ class Deliveries(Subject):
             _tell(db, conv_id, missed(min(since)), now)  # perhaps nothing else will ever be sent there
         if delivery_id in given_up:
             return None
-        found = db.execute("SELECT unless, action FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
-        unless = found[0] if found[1] != Action.DELETE else None
-        if unless and tool_messages.fate(db, unless).state == "sent":
+        found = db.execute(
+            f"SELECT unless, action, {sending.DENIED} FROM delivery"
+            " JOIN conversation AS there USING (conv_id) WHERE delivery_id=?",
+            (delivery_id,),
+        ).fetchone()
+        if found is None:  # its person was forgotten
+            return None
+        unless, action, denied = found
+        if action == Action.DELETE:
+            unless = denied = None
+        if denied or (unless and tool_messages.fate(db, unless).state == "sent"):
             which = "delivery_id=? AND state='planned'"
             if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
-                rows.expire(db, which, (delivery_id,), Cause.SAID_ALREADY, now)
+                given_up = rows.expire(db, which, (delivery_id,), Cause.UNSENT if denied else Cause.SAID_ALREADY, now)
+                if denied == "rule" and given_up and unsent is not None:
+                    rows.tell_owner(db, unsent(), now)
             return None
         db.execute(  # the message that it edits was planned before, so it is settled
             "UPDATE delivery SET target=(SELECT platform_id FROM delivery AS of WHERE of.delivery_id=delivery.edits)"
             " WHERE delivery_id=? AND edits IS NOT NULL",
             (delivery_id,),
         )
-        never = "delivery_id=? AND state='planned' AND action='edit' AND target IS NULL"
+        never = "delivery_id=? AND state='planned' AND action IN ('edit','delete') AND target IS NULL"
         if rows.expire(db, never, (delivery_id,), Cause.NOTHING_TO_EDIT, now):
             return None
         begun = db.execute(
             "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
-            f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
+            f" WHERE delivery_id=? AND conv_id=? AND state='planned' AND NOT {HELD_BACK}"
+            f" RETURNING {delivery_rows.COLUMNS}",
             (now, delivery_id, conv_id),
         ).fetchone()
-        return rows.delivery(begun, rows.place_of(db, conv_id)) if begun else None
+        return delivery_rows.read(begun, rows.place_of(db, conv_id)) if begun else None
 
     @transaction
     def settle(

@@ -116,13 +116,14 @@ class People(Subject):
         db: sqlite3.Connection,
         channel: str,
         sender: str,
-        standing: Literal["owner", "blocked"] | None,
+        standing: Literal["owner", "blocked", "allowed"] | None,
         welcome: Sequence[Planned],
         by: str,
     ) -> Settled | None:
-        """Make somebody an owner, shut them out, or forget what is stored of them (None), on all accounts of a channel.
+        """Make somebody an owner, let them in, shut them out, or forget what is stored of them (None), on all accounts
+        of a channel.
 
-        Of an owner to be, what was held is accepted, and `welcome` is said to them. Of others it ends what they alone
+        Of who is let in, what was held is accepted, and `welcome` is said to them. Of others it ends what they alone
         asked for and drops what waits: everywhere when they are shut out, else in direct conversations. Returns None if
         there is nothing to be forgotten. by: who says so, as "channel:id".
         """
@@ -137,7 +138,7 @@ class People(Subject):
                 "INSERT INTO person (channel, account, sender, standing, name, since, set_by) VALUES (?,'',?,?,?,?,?)",
                 (*who, standing, name, now, by),
             )
-        if standing == "owner":
+        if standing in ("owner", "allowed"):
             made = [self._released(db, person, (one[0], one[1], one[2]), welcome, now) for one in known]
             waiting = tuple(one for found in made for one in found.waiting)
             return Settled(person=person, waiting=waiting, said=tuple(one for found in made for one in found.said))
@@ -260,6 +261,9 @@ def _is_for_it(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> b
     """Return whether a message of a group is for the bot. The setting of the session comes before the configuration."""
     found = db.execute("SELECT settings FROM session WHERE session_key=?", (item.session_key,)).fetchone()
     activation = codec.SETTINGS.load(found[0], SessionSettings()).activation if found else ""
+    is_word = item.message.kind is InboundKind.COMMAND and not item.message.text.lstrip().startswith(("/", "!"))
+    if is_word and _has_run(db, item):  # which it stops
+        return True
     if activation == "off":
         return item.follows is None and item.message.kind is not InboundKind.MESSAGE
     if item.follows is None or activation == "always" or _has_other_part(db, item, conv_id):
@@ -290,6 +294,15 @@ def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> 
         (conv_id, item.session_key),
     ).fetchone()
     return bool(joined)
+
+
+def _has_run(db: sqlite3.Connection, item: AcceptedMessage) -> bool:
+    """Return whether a message of the sender is being answered in the session."""
+    found = db.execute(
+        f"SELECT 1 FROM turn JOIN inbox USING (turn_id) WHERE turn.session_key=? AND turn.{OPEN_TURN} AND sender=?",
+        (item.session_key, item.message.origin.sender),
+    ).fetchone()
+    return found is not None
 
 
 def _has_other_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:

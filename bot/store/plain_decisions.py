@@ -39,11 +39,12 @@ def meant_by(
     if not said or message.attachments or message.origin.by_bot:  # files would be lost
         return None, None
     typed = place.kind is ChatKind.CONSOLE
-    word = None if message.forwarded else plain.decision(said, typed=typed)
+    # what is passed on is somebody else's words
+    word, numbers = (None, ()) if message.forwarded else (plain.decision(said, typed=typed), plain.picked(said))
     if (target := message.reply_to or place.thread) and (shown := _shown_by(db, place, target, now)):
         for approval_id, question in _theirs(shown, message):
-            if picked := () if question else _picked(db, approval_id, said):
-                return _as_command(message, approval_id, "once", picked), None
+            if numbers and not question and _of_several(db, approval_id):
+                return _as_command(message, approval_id, "once", numbers), None
             return _as_command(message, approval_id, "answered" if question else word or "ask"), None
         return None, None
     asked = _theirs(_questions_in(db, conv_id, message.sent_at + _CLOCKS if message.sent_at else now, now), message)
@@ -56,27 +57,29 @@ def meant_by(
         if message.reply_to or not (typed or place.kind is ChatKind.DIRECT)
         else _last_in(db, message, conv_id, now)
     )
-    if last and (picked := _picked(db, last, said)) and not message.forwarded:
-        return _as_command(message, last, "once", picked), None
+    if last and numbers and _of_several(db, last):
+        return _as_command(message, last, "once", numbers), None
     return (_as_command(message, last, word), None) if last and word else (None, last)
 
 
 def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:
-    """Return the id of the request on which the turn of a session is parked; None if it is not parked."""
+    """Return the id of the request on which the turn of a session is parked; None if it is not parked.
+
+    A beat or a job keeps nobody waiting.
+    """
     found = db.execute(
         "SELECT parked_on FROM turn JOIN approval ON approval_id=parked_on WHERE session_key=?"
-        " AND turn.state IN ('running','parked') AND turn.state='parked' AND approval.state='open' AND expires_at > ?",
+        " AND turn.state IN ('running','parked') AND turn.state='parked' AND turn.kind NOT IN ('beat','job')"
+        " AND approval.state='open' AND expires_at > ?",
         (session_key, now),
     ).fetchone()
     return str(found[0]) if found else None
 
 
-def _picked(db: sqlite3.Connection, approval_id: str, said: str) -> tuple[int, ...]:
-    """Return the numbers of the calls that words pick, where a request is about several calls; else none."""
-    if not (picked := plain.picked(said)):
-        return ()
+def _of_several(db: sqlite3.Connection, approval_id: str) -> bool:
+    """Return whether a request is about several calls, whose numbers may be said."""
     (ask,) = db.execute("SELECT ask FROM approval WHERE approval_id=?", (approval_id,)).fetchone()
-    return picked if codec.ASK.load(ask, Ask(digest="", subject="")).calls else ()
+    return bool(codec.ASK.load(ask, Ask(digest="", subject="")).calls)
 
 
 def _as_command(

@@ -6,6 +6,8 @@ Idempotency-Keys of HTTP for a day (interfaces.md).
 
 import sqlite3
 
+from bot.store import balance
+from bot.store.gone import note_gone
 from bot.store.indexes import ENDED_MESSAGE, SETTLED_DELIVERY, UNNOTED
 from bot.store.people import drop_expired
 
@@ -42,6 +44,12 @@ def prune(db: sqlite3.Connection, now: int) -> int:
     drop_expired(db, now)
     gone = 0
     for table, key, which, keep in _PRUNE:
-        old = f"SELECT {key} FROM {table} WHERE {which} LIMIT {BATCH}"
-        gone += db.execute(f"DELETE FROM {table} WHERE {key} IN ({old})", (now - keep,)).rowcount
+        found = db.execute(f"SELECT {key} FROM {table} WHERE {which} LIMIT {BATCH}", (now - keep,)).fetchall()
+        numbers = [number for (number,) in found]
+        if table == "inbox":
+            balance.carry(db, numbers)
+        elif table == "delivery":
+            note_gone(db, "delivery", numbers)
+        db.executemany(f"DELETE FROM {table} WHERE {key}=?", found)
+        gone += len(found)
     return gone

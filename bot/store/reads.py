@@ -16,9 +16,9 @@ from agent.prompt.build import Prompt
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import LostDelivery
 from bot.persistence.events import StoredEvent, Totals
-from bot.persistence.turns import Exchange, TurnState, TurnView
+from bot.persistence.turns import AtWork, CallAtWork, Exchange, TurnState, TurnView
 from bot.replies.directives import for_people
-from bot.store import codec, rows
+from bot.store import codec, delivery_rows, rows
 from bot.store.endings import MET
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING
 from bot.store.rows import FOR_A_RUN
@@ -66,13 +66,16 @@ class Reads(Subject):
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
         """Return the lines of a transcript that are sent to the model, and the summary, in the order of writing."""
         found = db.execute(
-            "SELECT *, seq < (SELECT pruned_below FROM transcript WHERE transcript_id=?1) FROM"
+            "SELECT *, seq < (SELECT pruned_below FROM transcript WHERE transcript_id=?1),"
+            " (SELECT context_start FROM transcript WHERE transcript_id=?1) FROM"
             f" ({_LINES} AND seq = (SELECT summary FROM transcript WHERE transcript_id=?1) UNION ALL {_LINES}"
             " AND kind <> 'summary' AND seq >= (SELECT context_start FROM transcript WHERE transcript_id=?1))"
             " ORDER BY seq",
             (transcript_id,),
         ).fetchall()
-        return _entries(transcript_id, found)
+        lines = _entries(transcript_id, [row[:-1] for row in found])
+        first = next((line for line in lines if line.kind != "summary"), None)
+        return tuple(replace(line, since=found[0][-1]) if line is first else line for line in lines)
 
     @query
     def has_met(self, db: sqlite3.Connection) -> bool:
@@ -107,12 +110,12 @@ class Reads(Subject):
     def offer(self, db: sqlite3.Connection, place: Place, message_id: str) -> Delivery | None:
         """Return a message with buttons by its place and platform id; None if it is not kept."""
         found = db.execute(
-            f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
+            f"SELECT {delivery_rows.COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
             " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
             f" AND {SAID}",
             (place.channel, place.account, place.chat, message_id),
         ).fetchone()
-        return rows.delivery(found, place) if found else None
+        return delivery_rows.read(found, place) if found else None
 
     @query
     def own_message(self, db: sqlite3.Connection, place: Place, message_id: str) -> Place | None:
@@ -214,6 +217,20 @@ class Reads(Subject):
             return rows.newest_event(db), [StoredEvent(*row) for row in found]
         finally:
             db.execute("COMMIT")
+
+    @query
+    def at_work(self, db: sqlite3.Connection, turn_id: str) -> AtWork | None:
+        """Return since when a turn runs, and the calls that run in it; None if it does not run."""
+        runs = "SELECT resumed_at, ran FROM turn WHERE turn_id=? AND state='running' AND resumed_at IS NOT NULL"
+        found = db.execute(runs, (turn_id,)).fetchone()
+        if found is None:
+            return None
+        calls = db.execute(
+            "SELECT name, at FROM tool_call JOIN event ON event_id = ?1 || '/' || step || '/' || call_id || '/start'"
+            " WHERE tool_call.turn_id=?1 AND state='running' ORDER BY ordinal",
+            (turn_id,),
+        ).fetchall()
+        return AtWork(found[0], found[1], tuple(CallAtWork(*one) for one in calls))
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
 from agent.message import Entry, EntryKind, Message, ToolCall, estimate
@@ -12,18 +11,13 @@ from bot.persistence.deliveries import OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
 from bot.persistence.events import PersistedAt
 from bot.persistence.turns import Said
-from bot.store import codec, tool_messages
+from bot.store import codec, delivery_rows, frozen, sending, tool_messages
+from bot.store.gone import give_back
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
-from channels.outgoing import Action, Delivery, DeliveryState, Planned
+from channels.outgoing import Delivery, Planned
 from channels.session_key import console_key
 from channels.sources import Source, SourceKind, piece_key
-
-DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, turn_id, source, piece, source_kind, subject, answer, body, nonce, said, step, action,"
-    " target, reply_to, buttons, file, silent, respond, unless, state, attempts, not_before,"
-    " not_before - coalesce(begun_at, not_before), planned_at"
-)
 
 _FINAL = (
     "UPDATE SET body=excluded.body, said=excluded.said, step=excluded.step, reply_to=excluded.reply_to,"
@@ -45,6 +39,8 @@ IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 # Condition for commands and buttons, which are answered without a model.
 CARRIED_OUT = "kind IN ('command','button')"
+# Condition for turns of which a call runs.
+CALL_RUNS = "EXISTS (SELECT 1 FROM tool_call WHERE tool_call.turn_id=turn.turn_id AND tool_call.state='running')"
 # Condition for deliveries that people have seen, may have seen or will see.
 STANDS = "state NOT IN ('failed','expired')"
 # Condition for deliveries that are messages, and no changes of messages.
@@ -113,9 +109,12 @@ def transcript_of(
 
 
 def new_transcript(db: sqlite3.Connection, session_key: str, transcript_id: str, now: int) -> str:
-    """Let a session go on with a new, empty transcript; return its id. The old transcript stays readable."""
+    """Let a session go on with another transcript of its own, made empty if it is missing; return its id.
+
+    The old transcript stays readable.
+    """
     db.execute(
-        "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
+        "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?) ON CONFLICT DO NOTHING",
         (transcript_id, session_key, now),
     )
     db.execute("UPDATE session SET transcript_id=?, used_at=? WHERE session_key=?", (transcript_id, now, session_key))
@@ -133,10 +132,14 @@ def new_turn(
     )
 
 
-def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
-    """Return transcript id and step of the turn that a run holds; raise StaleRun if it does not hold it any more."""
+def check_epoch(db: sqlite3.Connection, run: RunRef, *, of_call: bool = False) -> tuple[str, int]:
+    """Return transcript id and step of the turn that a run holds; raise StaleRun if it does not hold it any more.
+
+    of_call: a call writes, which is finished also if its turn has given way (`bot/store/yielding`).
+    """
+    held = f"(state='running' OR state='queued' AND {CALL_RUNS})" if of_call else "state='running'"
     found = db.execute(
-        "SELECT transcript_id, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
+        f"SELECT transcript_id, step FROM turn WHERE turn_id=? AND epoch=? AND {held}",
         (run.turn_id, run.attempt),
     ).fetchone()
     if found is None:
@@ -179,29 +182,26 @@ def plan(
 
     A block whose source and piece are in the ledger is skipped, unless it is the final text of a preview (`step`),
     which replaces the text in the row. Only the first block can begin at once, and only if no older delivery of the
-    conversation is open, which keeps the order. Blocks for a chat that has moved go to its new place. Raises
-    ValueError if a turn would speak outside its own conversation without a tool call: private text must not get into
-    another chat.
+    conversation is open, which keeps the order, and nothing keeps it back. Blocks for a chat that has moved go to its
+    new place. Raises ValueError if a turn would speak outside its own conversation without a tool call: private text.
     """
     if not blocks:
         return ()
-    conv_id, is_open, answers_in, *columns = db.execute(
-        f"SELECT here.conv_id, EXISTS (SELECT 1 FROM delivery WHERE conv_id=here.conv_id AND {OPEN_DELIVERY}),"
+    conv_id, must_wait, answers_in, *columns = db.execute(
+        f"SELECT there.conv_id, EXISTS (SELECT 1 FROM delivery WHERE conv_id=there.conv_id AND {OPEN_DELIVERY})"
+        f" OR {frozen.SAYS_NOTHING} OR {sending.DENIES_NOW},"
         " (SELECT coalesce(moved_to, conv_id) FROM turn JOIN conversation ON conv_id=reply_conv WHERE turn_id=?2),"
-        " here.channel, here.account, here.chat, here.thread, here.kind"
-        " FROM conversation AS named JOIN conversation AS here ON here.conv_id=coalesce(named.moved_to, named.conv_id)"
-        " WHERE named.conv_id=?1",
-        (where.conv_id, turn_id),
+        " there.channel, there.account, there.chat, there.thread, there.kind"
+        " FROM conversation AS named JOIN conversation AS there"
+        " ON there.conv_id=coalesce(named.moved_to, named.conv_id) WHERE named.conv_id=?1",
+        (where.conv_id, turn_id, where.sending),
     ).fetchone()
-    if (
-        turn_id is not None
-        and answers_in != conv_id
-        and not all(block.source.kind is SourceKind.TOOL for block in blocks)
-    ):
+    elsewhere = turn_id is not None and answers_in != conv_id
+    if elsewhere and not all(block.source.kind is SourceKind.TOOL for block in blocks):
         raise ValueError(f"turn {turn_id} answers in conversation {answers_in}, not in {conv_id}")
     place = to_place(*columns)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
-    if where.sending and begin == "planned" and conv_id == where.conv_id and not (is_open or blocks[0].unless):
+    if where.sending and begin == "planned" and conv_id == where.conv_id and not (must_wait or blocks[0].unless):
         begin = "sending"
     made = []
     for block in blocks:
@@ -213,7 +213,7 @@ def plan(
             " step, action, target, edits, reply_to, buttons, file, silent, respond, unless, state, attempts,"
             " planned_at, begun_at, settled_at, cause)"
             " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-            f" ON CONFLICT (source, piece) DO {_FINAL} RETURNING {DELIVERY_COLUMNS}",
+            f" ON CONFLICT (source, piece) DO {_FINAL} RETURNING {delivery_rows.COLUMNS}",
             (
                 *(source.key, block.piece, source.kind, source.subject or None, source.step),
                 *(conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
@@ -226,9 +226,11 @@ def plan(
             ),
         ).fetchone()
         if inserted:
-            made.append(delivery(inserted, place))
+            made.append(delivery_rows.read(inserted, place))
             if place.kind is ChatKind.CONSOLE:
                 _tell(db, turn_id, block, now)
+        if not inserted or made[-1].nonce != block.nonce:  # it is in the ledger
+            give_back(db, "delivery")
         if begin == "sending":
             begin = "planned"
     return tuple(made)
@@ -253,42 +255,11 @@ def said_id(turn_id: str, source: str, piece: int) -> str:
     return f"{turn_id}/said/{piece_key(source, piece)}"
 
 
-def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
-    """Make a Delivery of a row of DELIVERY_COLUMNS and the place of its conversation."""
-    delivery_id, conv_id, turn_id, key, piece, kind, subject, answer, body, nonce, said, *rest = row
-    step, action, target, reply_to, buttons, *rest = rest
-    file, silent, respond, unless, state, attempts, not_before, longest, planned_at = rest
-    return Delivery(
-        delivery_id=delivery_id,
-        conv_id=conv_id,
-        place=place,
-        turn_id=turn_id,
-        source=Source(SourceKind(kind), key, subject or "", answer),
-        piece=piece,
-        body=body,
-        nonce=nonce,
-        said=said,
-        step=step,
-        action=(Action.EDIT if target else Action.SEND) if action == Action.PREVIEW else Action(action),
-        target=target or "",
-        reply_to=reply_to or "",
-        buttons=codec.BUTTONS.load(buttons, ()),
-        file=codec.FILE.load(file, None),
-        silent=bool(silent),
-        respond=respond or "",
-        unless=unless or "",
-        state=DeliveryState(state),
-        attempts=attempts,
-        not_before=not_before,
-        longest=longest,
-        planned_at=planned_at,
-    )
-
-
 def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
     """Return what a turn has said in its own conversation, each answer as a whole, in the order of planning."""
     found = db.execute(
-        "SELECT min(source), source_kind, group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
+        "SELECT min(source), source_kind, group_concat(said, ''), step,"
+        " max(iif(piece, NULL, file)) FROM (SELECT * FROM delivery"  # that of another piece is long code
         f" WHERE turn_id=? AND {STANDS} AND NOT ({PREVIEW})"
         " AND conv_id=(SELECT reply_conv FROM turn WHERE turn_id=delivery.turn_id) ORDER BY delivery_id)"
         " GROUP BY coalesce(step, source) ORDER BY min(delivery_id)",
@@ -355,10 +326,24 @@ def persist_events(db: sqlite3.Connection, events: Iterable[PersistedEvent]) -> 
     ).rowcount
 
 
-def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> None:
-    """Persist the event that the model is asked for an answer. Each further try of the step has an event of its own."""
+def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> bool:
+    """Persist the event that the model is asked for an answer. Each further try of the step has an event of its own.
+
+    If a freeze holds the turn, it is queued instead, the run is over, and False is returned.
+    """
     tries = 1
-    while not persist_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
+    while True:
+        start = MessageStart(run=run, at=now, step=step, tries=tries)
+        begun = db.execute(
+            "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) SELECT ?1,?2,?3,?4,?5"
+            f" WHERE NOT {frozen.ASKS_NOTHING}",
+            (start.id, run.turn_id, run.session_key, now, dump(start)),
+        )
+        if begun.rowcount:
+            return True
+        queued = f"UPDATE turn SET state='queued', {STOP_CLOCK} WHERE turn_id=?2 AND {frozen.ASKS_NOTHING}"
+        if db.execute(queued, (now, run.turn_id)).rowcount:
+            return False
         tries += 1
 
 

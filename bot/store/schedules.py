@@ -12,6 +12,7 @@ from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import AcceptedMessage, Changes
 from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job, LostAlert
 from bot.store import codec, edits, rows
+from bot.store.frozen import BEATS
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
 from bot.store.writer import query, transaction
@@ -47,8 +48,11 @@ class Schedules(Inbox):
 
     @query
     def due(self, db: sqlite3.Connection, now: int) -> tuple[Sequence[Job], int | None]:
-        """Return the due jobs, the longest due first, and the next due time of the others in milliseconds."""
-        waiting = "next_at IS NOT NULL AND paused=0"
+        """Return the due jobs, the longest due first, and the next due time of the others in milliseconds.
+
+        While beats are frozen there are none.
+        """
+        waiting = f"next_at IS NOT NULL AND paused=0 AND NOT {BEATS}"
         found = _jobs(db.execute(f"SELECT {_JOB} FROM job WHERE {waiting} AND next_at <= ? ORDER BY next_at", (now,)))
         (later,) = db.execute(f"SELECT min(next_at) FROM job WHERE {waiting} AND next_at > ?", (now,)).fetchone()
         return found, later
@@ -107,11 +111,13 @@ class Schedules(Inbox):
         """
         now = self._now()
         if run is not None:
-            others, same = db.execute(
-                "SELECT count(*) FILTER (WHERE kind='job' AND state<>'parked'), count(*) FILTER (WHERE job_id=?)"
-                f" FROM turn LEFT JOIN firing USING (turn_id) WHERE {OPEN_TURN}",
+            others, same, held = db.execute(
+                "SELECT count(*) FILTER (WHERE kind='job' AND state<>'parked'), count(*) FILTER (WHERE job_id=?),"
+                f" {BEATS} FROM turn LEFT JOIN firing USING (turn_id) WHERE {OPEN_TURN}",
                 (job.job_id,),
             ).fetchone()
+            if held:
+                return "frozen"
             at = (job.job_id, firings[0].due_at)
             there = db.execute("SELECT 1 FROM firing WHERE job_id=? AND due_at=?", at).fetchone()
             if same or (there and firings[0].cause in ("wake", "now")):

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.clock import Clock
@@ -11,12 +12,17 @@ from bot.persistence.recovery import Salvage
 from bot.persistence.usage import Cost, no_price
 from bot.store import rows
 from bot.store.approvals import Approvals
+from bot.store.balance import Balances
 from bot.store.budget_waits import BudgetWaits
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.compactions import Compactions
 from bot.store.database import Database, is_damage, take_mark
+from bot.store.exchanges import Exchanges
 from bot.store.file_origins import FileOrigins
+from bot.store.forgetting import Forgetting
+from bot.store.forks import Forks
+from bot.store.freezes import Freezes
 from bot.store.grants import Grants
 from bot.store.history import History
 from bot.store.inbox import Inbox
@@ -26,8 +32,13 @@ from bot.store.people import People
 from bot.store.prune import prune
 from bot.store.reads import Reads
 from bot.store.recovery import Recovery
+from bot.store.restarts import Restarts
+from bot.store.retries import Retries
 from bot.store.salvage import check
 from bot.store.schedules import Schedules
+from bot.store.search import SearchIndex
+from bot.store.sending import Rule
+from bot.store.sessions import Sessions
 from bot.store.settings import Settings
 from bot.store.stops import Stops
 from bot.store.turns import Turns
@@ -47,14 +58,15 @@ class Store:
         probe: CommitProbe | None = None,
         stale: Stale = lambda place, used_at, at: False,
         cost: Cost = no_price,
+        denied: Sequence[Rule] = (),
     ) -> None:
         """Lock a state directory. Everything but `open` and `close` raises StoreUnavailable until the store is open.
 
         compose: makes the user message of a transcript. subscriber, probe: see `Writer`. stale: see `Stale`. cost:
-        what model calls cost. Raises StateLocked or OSError.
+        what model calls cost. denied: the rules about what is not sent. Raises StateLocked or OSError.
         """
         self._directory = directory
-        self.database = Database(directory, cost)
+        self.database = Database(directory, cost, denied)
         self._ended_well = take_mark(directory)
         self.writer = Writer(self.database, subscriber, probe)
         self._clock = clock
@@ -71,12 +83,21 @@ class Store:
         self.outages = Outages(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)
+        self.freezes = Freezes(self.database, self.writer, clock)
+        self.retries = Retries(self.database, self.writer, clock)
         self.stops = Stops(self.database, self.writer, clock)
+        self.exchanges = Exchanges(self.database, self.writer, clock)
+        self.forks = Forks(self.database, self.writer, clock)
+        self.restarts = Restarts(self.database, self.writer, clock)
         self.settings = Settings(self.database, self.writer, clock)
         self.recovery = Recovery(self.database, self.writer, clock)
         self.schedules = Schedules(self.database, self.writer, clock)
         self.file_origins = FileOrigins(self.database, self.writer, clock)
         self.usage = UsageRows(self.database, self.writer, clock)
+        self.balances = Balances(self.database, self.writer, clock)
+        self.sessions = Sessions(self.database, self.writer, clock)
+        self.search = SearchIndex(directory)
+        self.forgetting = Forgetting(self.database, self.writer, clock)
         self.reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:

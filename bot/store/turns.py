@@ -8,17 +8,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
-from agent.journal import CallResult, Cut, Kept, Step
-from agent.message import Entry, EntryKind, Mark, Message, Provenance, ToolResult
+from agent.journal import Begun, CallResult, Cut, Kept, Step
+from agent.message import Entry, EntryKind, Mark, Message, Provenance, ToolResult, Usage
 from agent.prompt.build import Prompt
 from agent.tools.conversation import AskPersonTool
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn, ToldOf
 from bot.persistence.errors import StaleRun
-from bot.store import codec, edits, endings, repair, rows, tool_messages, usage
+from bot.replies.directives import for_people
+from bot.store import codec, edits, endings, frozen, repair, rows, tool_messages, usage, yielding
 from bot.store.claims import Claims
 from bot.store.writer import query, transaction
 from channels.message import Place
 from channels.outgoing import Delivery, Planned
+
+# Whether a steering text of the turn ?1 waits that came after the last decision about its calls.
+_STEERED = (
+    "EXISTS (SELECT 1 FROM inbox WHERE turn_id=?1 AND state='steering'"
+    " AND accepted_at > (SELECT coalesce(max(decided_at), 0) FROM approval WHERE turn_id=?1))"
+)
 
 
 class Turns(Claims):
@@ -36,9 +43,9 @@ class Turns(Claims):
     def plan(
         self, db: sqlite3.Connection, run: RunRef, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Delivery, ...]:
-        """T5: put blocks of a streamed answer into the ledger."""
+        """T5: put blocks of a streamed answer, or of a call, into the ledger."""
         now = self._now()
-        rows.check_epoch(db, run)
+        rows.check_epoch(db, run, of_call=True)
         return rows.plan(db, where, blocks, run.turn_id, now)
 
     @transaction
@@ -57,7 +64,7 @@ class Turns(Claims):
         own, these included; beyond it nothing is planned. 0: any number.
         """
         now = self._now()
-        rows.check_epoch(db, run)
+        rows.check_epoch(db, run, of_call=True)
         if most and tool_messages.elsewhere(db, run.turn_id) + len(blocks) > most:
             return ()
         conv_id = rows.conversation(db, place)
@@ -69,12 +76,18 @@ class Turns(Claims):
 
     @transaction
     def step(
-        self, db: sqlite3.Connection, run: RunRef, step: Step, where: PlanIn, blocks: Sequence[Planned]
+        self,
+        db: sqlite3.Connection,
+        run: RunRef,
+        step: Step,
+        where: PlanIn,
+        blocks: Sequence[Planned],
+        last: Sequence[Planned] = (),
     ) -> tuple[Kept, tuple[Delivery, ...]]:
         """T3: store an answer with its calls, last blocks, usage and event; with T7 if nothing is left to do.
 
         The turn goes on if the step has a note or calls, or if a steering text came; else it ends with the outcome of
-        the step. A message without parts adds no line to the transcript.
+        the step. A message without parts adds no line to the transcript. last: planned behind the end, if it ends.
         """
         now, message, note = self._now(), step.message, step.note
         transcript_id, number = rows.check_epoch(db, run)
@@ -99,13 +112,15 @@ class Turns(Claims):
         rows.persist_events(db, (step.ended,))
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if message.tool_calls:
-            return Kept(tuple(entries), None), deliveries
+            return Kept(tuple(entries), None, steered=_is_steered(db, run)), deliveries
         if note is None:
             entries.extend(steering := self._take_steering(db, run, transcript_id, now))
         if note is not None or steering:
-            rows.begin_answer(db, run, number + 1, now)
-            return Kept(tuple(entries), None), deliveries
-        return Kept(tuple(entries), endings.end_turn(db, run.turn_id, step.outcome, now)), deliveries
+            halted = not rows.begin_answer(db, run, number + 1, now)
+            return Kept(tuple(entries), None, halted), deliveries
+        silent = not blocks and not for_people(message.text).strip()
+        end = endings.end_turn(db, run.turn_id, step.outcome, now, silent=silent)
+        return Kept(tuple(entries), end), (*deliveries, *rows.plan(db, where, last, None, now))
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
@@ -115,22 +130,45 @@ class Turns(Claims):
 
     @transaction
     def start_calls(
-        self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]
-    ) -> None:
-        """Mark calls as running, directly before they are executed. This uses up the decision about a call."""
+        self,
+        db: sqlite3.Connection,
+        run: RunRef,
+        call_ids: Sequence[str],
+        events: Sequence[PersistedEvent],
+        reach_out: bool | None = None,
+    ) -> Begun:
+        """Mark calls as running, directly before they are executed. This uses up the decision about a call.
+
+        reach_out: whether one of them leaves this machine; None: that is not known. Only with `Begun.YES` anything is
+        begun. If a freeze holds them, the turn is queued, and the run is over.
+        """
         now = self._now()
-        rows.check_epoch(db, run)
-        db.executemany(
+        transcript_id, step = rows.check_epoch(db, run)
+        if _is_steered(db, run):
+            return Begun.STEERED
+        start = (
             "UPDATE tool_call SET state='running', used_at=iif(state='waiting', ?, NULL)"
-            " WHERE turn_id=? AND call_id=? AND state IN ('asked','waiting')",
-            [(now, run.turn_id, call_id) for call_id in call_ids],
+            " WHERE turn_id=? AND call_id=? AND state IN ('asked','waiting')"
         )
+        calls = [(now, run.turn_id, call_id) for call_id in call_ids]
+        if not db.executemany(f"{start} AND NOT EXISTS (SELECT 1 FROM freeze)", calls).rowcount:
+            held_by = f"SELECT {frozen.THERE}, kind FROM turn WHERE turn_id=?"
+            there, kind = db.execute(held_by, (run.turn_id,)).fetchone()
+            may = frozen.may_call(there, kind, reach_out)
+            if may is False:
+                repair.requeue(db, run.turn_id, transcript_id, step, now, now)
+                goes_on = "network" if reach_out else "tools"
+                db.execute("UPDATE turn SET next_calls=? WHERE turn_id=?", (goes_on, run.turn_id))
+            if not may:
+                return Begun.DEPENDS if may is None else Begun.HALTED
+            db.executemany(start, calls)
         rows.persist_events(db, events)
+        return Begun.YES
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
         """Store the process of a call, before the process may do anything."""
-        rows.check_epoch(db, run)
+        rows.check_epoch(db, run, of_call=True)
         db.execute(
             "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
             (pid, started, run.turn_id, call_id),
@@ -155,10 +193,16 @@ class Turns(Claims):
         """T4: store results of calls, in call order, and return the new lines and the event of the end, if it ended.
 
         batch_done: these are the last results of the step, so steering texts are taken. silent: the turn ends as
-        completed (T7) unless a steering text came.
+        completed (T7) unless a steering text came. The results of a turn that has given way are kept, and its run ends.
         """
         now = self._now()
-        transcript_id, step = rows.check_epoch(db, run)
+        try:
+            transcript_id, step = rows.check_epoch(db, run)
+        except StaleRun:
+            transcript_id, step = rows.check_epoch(db, run, of_call=True)
+            gave_way = True
+        else:
+            gave_way = False
         lines = []
         for call in results:
             result, state = _with_answerer(db, run.turn_id, call.result), call.state
@@ -170,12 +214,16 @@ class Turns(Claims):
                 (state, run.turn_id, result.call_id),
             )
         rows.persist_events(db, events)
+        if gave_way:
+            yielding.hide(db, run.turn_id, transcript_id)
+            end = AgentEnd(run=run, at=now, outcome=Outcome.PARKED, model="", usage=Usage(), duration=0)
+            return Kept(tuple(lines), end)
         if batch_done:
             lines.extend(steering := self._take_steering(db, run, transcript_id, now))
             if silent and not steering:
-                return Kept(tuple(lines), endings.end_turn(db, run.turn_id, Outcome.COMPLETED, now))
-            rows.begin_answer(db, run, step + 1, now)
-        return Kept(tuple(lines), None)
+                return Kept(tuple(lines), endings.end_turn(db, run.turn_id, Outcome.COMPLETED, now, silent=True))
+            return Kept(tuple(lines), None, halted=not rows.begin_answer(db, run, step + 1, now))
+        return Kept(tuple(lines), None, steered=_is_steered(db, run))
 
     @transaction
     def cut(
@@ -190,8 +238,7 @@ class Turns(Claims):
         transcript_id, step = rows.check_epoch(db, run)
         cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True, heard=heard)
         rows.persist_events(db, tell(cut))
-        rows.begin_answer(db, run, cut.step + 1, now)
-        return cut
+        return replace(cut, halted=not rows.begin_answer(db, run, cut.step + 1, now))
 
     @transaction
     def finish(
@@ -205,11 +252,13 @@ class Turns(Claims):
         where: PlanIn,
         blocks: Sequence[Planned],
         notice: OwnerNotice | None = None,
+        last: Sequence[Planned] = (),
         heard: int | None = 0,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """T7 for a run that did not end with an answer: close what is open, plan the notice (blocks), end the turn.
 
-        heard: see `repair.close_cut_answer`. Returns the planned deliveries and the event of the end.
+        last: planned behind the end. heard: see `repair.close_cut_answer`. Returns the planned deliveries and the event
+        of the end.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -217,21 +266,27 @@ class Turns(Claims):
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if notice is not None:
             rows.tell_owner(db, notice, now)
-        return deliveries, endings.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+        end = endings.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+        return (*deliveries, *rows.plan(db, where, last, None, now)), end
 
     @transaction
     def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:
         """Put a turn back into the queue without counting a crash, at a drain or after the store could not write.
 
         until: when the run stopped working, in milliseconds; None: now. A turn that the run does not hold any more is
-        left as it is.
+        left as it is, but for calls that were to be finished apart.
         """
         now = self._now()
         try:
             transcript_id, step = rows.check_epoch(db, run)
         except StaleRun:
+            yielding.give_up_calls(db, run, now)
             return
         repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
+
+
+def _is_steered(db: sqlite3.Connection, run: RunRef) -> bool:
+    return bool(db.execute(f"SELECT {_STEERED}", (run.turn_id,)).fetchone()[0])
 
 
 def _with_answerer(db: sqlite3.Connection, turn_id: str, result: ToolResult) -> ToolResult:

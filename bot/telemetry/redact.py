@@ -4,7 +4,7 @@ what URLs may hold.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
 from bot.telemetry import shapes
@@ -47,12 +47,17 @@ class Redactor:
     """Replaces secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets: Sequence[str] = ()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Replace these secrets as well from now on."""
         known = [secret for secret in secrets if len(secret) >= _SHORTEST]
         in_json = [
             json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for secret in known for ascii_only in (True, False)
         ]
         # longest first: one secret may be a part of another
-        self._secrets = sorted({*known, *in_json}, key=len, reverse=True)
+        self._secrets = sorted({*self._secrets, *known, *in_json}, key=len, reverse=True)
 
     def clean(self, text: str) -> str:
         """The text without any secret in it."""

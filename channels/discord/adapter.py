@@ -8,19 +8,30 @@ import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from channels.actions import Arguments
 from channels.adapter import Adapter
 from channels.base import Capabilities, Page, Times, rules_of
 from channels.discord.actions import find, perform
 from channels.discord.api import ONE, THREAD_EXISTS, Api
-from channels.discord.calls import ACTIONS, MESSAGES, answer, change, open_thread, post, unthreaded, webhook_of
+from channels.discord.calls import (
+    ACTIONS,
+    MESSAGES,
+    answer,
+    change,
+    exchange,
+    open_thread,
+    post,
+    unthreaded,
+    webhook_of,
+)
 from channels.discord.events import snowflake_at
 from channels.discord.gateway import DiscordReceiver
 from channels.discord.history import around, found, page_of
 from channels.discord.render import MAX_CHARS, bodies
 from channels.discord.settings import DiscordAccount
-from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, channel_of
+from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, channel_of, where_it_stands
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult, Sent, Unknown
@@ -132,6 +143,10 @@ class DiscordChannel(Adapter):
     def _opened(self, place: Place) -> str:
         """The id of the channel of a place: its thread if that is open, else its chat."""
         return place.thread if place.thread in self._world.spots else place.chat
+
+    async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See `Adapter._react`."""
+        await where_it_stands(place, target, partial(exchange, self._api, target, emoji, before))
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """See `Adapter._carry_out`."""

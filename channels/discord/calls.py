@@ -92,6 +92,12 @@ async def change(api: Api, delivery: Delivery) -> None:
             raise
 
 
+async def exchange(api: Api, target: str, emoji: str, before: str, channel: str) -> None:
+    """Put one reaction in the place of another. Raises ApiError."""
+    await api.add_reaction(channel, target, _CUSTOM_EMOJI.sub(r"\1", emoji))
+    await api.remove_own_reaction(channel, target, _CUSTOM_EMOJI.sub(r"\1", before))
+
+
 async def _change(api: Api, delivery: Delivery, channel: str) -> None:
     target = delivery.target
     match delivery.action:

@@ -188,6 +188,11 @@ class SlackChannel(Adapter):
         answer = await self._api.call(method, arguments)
         return str(answer.get("ts") or delivery.target)
 
+    async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See `Adapter._react`."""
+        for method, one in (("reactions.add", emoji), ("reactions.remove", before)):
+            await self._api.call(method, render.reaction(place, target, one))
+
     async def _respond(self, delivery: Delivery) -> str | Elsewhere:
         """Answer only to the person who typed a command or pressed a button.
 

@@ -125,10 +125,15 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, Any]]:
         case Action.EDIT:
             arguments = edit_of(delivery.place, delivery.target, shown(delivery))
         case Action.REACT:
-            arguments = {**chat, "timestamp": message_id(delivery.target), "name": emoji_name(delivery.body)}
+            arguments = reaction(delivery.place, delivery.target, delivery.body)
         case _:
             arguments = {**chat, "ts": message_id(delivery.target)}
     return _METHODS[delivery.action], arguments
+
+
+def reaction(place: Place, target: str, emoji: str) -> dict[str, Any]:
+    """The arguments of adding or removing a reaction. Raises ValueError for what is no emoji, ApiError for no id."""
+    return {"channel": place.chat, "timestamp": message_id(target), "name": emoji_name(emoji)}
 
 
 def edit_of(place: Place, target: str, words: dict[str, Any]) -> dict[str, Any]:

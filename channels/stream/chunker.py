@@ -24,6 +24,7 @@ from channels.utf16 import index_at, units
 SMALLEST_LIMIT = 16
 
 _STEP = 1024
+_MOST_OF_CODE = 3  # messages; longer code is better a file
 _SHORTEST = 128  # no block is made shorter than this because it does not fit
 _ENDERS = "。！？"
 _CLOSERS = "」』）"
@@ -43,6 +44,8 @@ class Chunker:
     after: what stands before this text (a cut answer that is continued); what is open there is opened again.
     joined: behind the first block they are as long as whole_chars allow, unless `pause` ends one earlier.
     messages: how many a text needs on the platform, as it writes it; a block that needs several is cut shorter.
+    file_bytes: the most of fenced code that can be sent as a file; of that, what needs more than three messages is one
+    block. It waits until it is known which it is.
 
     The `said` slices joined are what was fed. Blank pieces are never blocks: white space belongs to the block before
     it, at the very start to the first; indentation to its line. What follows the last visible character and was not yet
@@ -59,12 +62,14 @@ class Chunker:
         *,
         joined: bool = False,
         messages: Callable[[str], int] = lambda text: 1,
+        file_bytes: int = 0,
     ) -> None:
         if max_chars < SMALLEST_LIMIT:
             raise ValueError(f"max_chars must be at least {SMALLEST_LIMIT}, not {max_chars}")
         self._limits = (min_chars, max_chars, max(whole_chars, max_chars))
         self._joined = joined
         self._messages = messages
+        self._file_bytes = file_bytes
         self._unseen: list[str] = []  # what the next block says besides what it shows
         self._spoken: int | None = None  # how much of the body was delivered before
         self._begin("", "")
@@ -203,12 +208,12 @@ class Chunker:
         found = (one for one in places if one[0] >= low and len(outline.text[: one[0]].rstrip()) <= room)
         return min(found, key=lambda one: (one[1], -one[0]), default=None)
 
-    def _wait(self, text: str) -> None:
+    def _wait(self, text: str, *, for_file: bool = False) -> None:
         """The block cannot end yet. To look again costs as much, so the text must have become longer by a part."""
-        size = units(text)
+        size, longer = units(text), self._due * 3 // 2
         self._soon = size * 5 // 4
         if size > self._due:
-            self._due = min(self._due * 3 // 2, self._whole + self._ahead)
+            self._due = longer if for_file else min(longer, self._whole + self._ahead)
 
     def _keep(self, outline: Outline, leaf: Leaf, low: int, ended: bool, closing: int) -> Cut | None:
         """What is better not cut goes past the most of a block: it stays whole, begins the next block, or is cut."""
@@ -216,10 +221,19 @@ class Chunker:
         end = outline.end(leaf)
         if leaf.closed and len(text[:end].rstrip()) <= index_at(text, self._whole - closing):
             return outline.rest() if ended and end >= len(text.rstrip()) else outline.cut(end)
-        if not (leaf.closed or ended or self._due == self._whole + self._ahead):
+        start, code = outline.starts[leaf.first], outline.code(leaf)
+        if code is not None and 0 < len(code.content.encode(errors="replace")) <= self._file_bytes:
+            if not (leaf.closed or ended):
+                self._wait(text, for_file=True)
+                return None
+            if self._messages(code.showing(code.content)) > _MOST_OF_CODE:
+                if text[begin:start].strip():
+                    return outline.cut(start)
+                rest = ended and end >= len(text.rstrip())
+                return replace(outline.rest() if rest else outline.cut(end), code=code)
+        if not (leaf.closed or ended or self._due >= self._whole + self._ahead):
             self._wait(text)
             return None
-        start = outline.starts[leaf.first]
         before = self._best(outline, begin if units(text[start:end].rstrip()) <= self._whole else low, start)
         if before:
             return outline.cut(before[0])
@@ -284,7 +298,7 @@ class Chunker:
             return []
         shown = text[: cut.index].rstrip() + closing
         size = min(units(shown), self._max)
-        if seen and size > _SHORTEST and (many := self._messages(shown)) > 1:
+        if seen and not cut.code and size > _SHORTEST and (many := self._messages(shown)) > 1:
             self._begin(self._head, self._body, min(size * 7 // 8, size // (many - 1)))
             return []
         said = "".join([*self._unseen, text[begin : cut.resume]])
@@ -296,7 +310,7 @@ class Chunker:
             self._body = text[cut.resume :].lstrip()
             self._unseen.append(text[cut.resume : len(text) - len(self._body)])
             self._units += units(self._body)
-        return [ReplyBlock(shown, said)] if seen else []
+        return [ReplyBlock(shown, said, cut.code)] if seen else []
 
 
 def _rank(text: str, index: int, gap: str) -> Rank:

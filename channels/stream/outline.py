@@ -14,6 +14,7 @@ from functools import cache
 from markdown_it.token import Token
 
 from channels.markdown.parse import parser
+from channels.outgoing import Code
 from channels.stream.spans import Span, spans
 
 _NOTHING = "<!---->"
@@ -80,7 +81,7 @@ class Leaf:
 class Cut:
     """The block ends at `index` with `closing`, the next one begins with `head` and goes on at `resume`.
 
-    header: of a table, without which its rows are none, is in the head.
+    header: of a table, without which its rows are none, is in the head. code: what the block is, for a file.
     """
 
     index: int
@@ -88,6 +89,7 @@ class Cut:
     closing: str
     head: str
     header: bool = False
+    code: Code | None = None
 
 
 class Outline:
@@ -163,6 +165,11 @@ class Outline:
         """A cut behind all that is seen, with nothing left."""
         end = len(self.text.rstrip())
         return Cut(end, len(self.text), self.cut(end).closing, "")
+
+    def code(self, leaf: Leaf) -> Code | None:
+        """The code of a fenced block, as far as it is seen; None for anything else."""
+        fenced = leaf.token.type == "fence" and leaf.token.markup
+        return Code(leaf.token.markup, leaf.token.info.strip(), leaf.token.content) if fenced else None
 
     def fence(self, leaf: Leaf) -> tuple[str, str]:
         """The lines that open a fence again and close it."""

@@ -42,6 +42,7 @@ class TelegramChannel(Adapter):
         file_bytes=render.FILE_BYTES,
         drafts=True,
         message_id=r"\d{1,9}",
+        deletes_within=48 * 3600,
     )
 
     def __init__(self, section: TelegramAccount, times: Times) -> None:
@@ -123,6 +124,10 @@ class TelegramChannel(Adapter):
             arguments = render.addressed(place, {"action": "typing"})
             error = await self._best_effort(place, self._api.call("sendChatAction", arguments))
             self._limits.hold(place.chat, error.retry_after if error else 0.0)
+
+    async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See `Adapter`. A chat shows one reaction of a bot."""
+        await self._api.call("setMessageReaction", render.reaction(place, target, emoji))
 
     async def _carry_out(self, delivery: Delivery) -> str:
         call = render.call_of

@@ -146,11 +146,10 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
         arguments = addressed(delivery.place, arguments)
     elif delivery.action is Action.FILE:
         method, arguments = _file(delivery)
+    elif delivery.action is Action.REACT:
+        arguments = reaction(delivery.place, delivery.target, delivery.body)
     else:
         arguments |= {"chat_id": delivery.place.chat, "message_id": int(delivery.target)}
-    if delivery.action is Action.REACT:  # Telegram knows emoji without the variation selector
-        emoji = delivery.body.replace("\ufe0f", "")
-        arguments["reaction"] = [{"type": "emoji", "emoji": emoji}] if emoji else []
     if delivery.reply_to and delivery.action in _NEW:  # also if that message was deleted meanwhile
         message_id = int(delivery.reply_to)
         arguments["reply_parameters"] = {"message_id": message_id, "allow_sending_without_reply": True}
@@ -160,6 +159,13 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
     return method, arguments
+
+
+def reaction(place: Place, target: str, emoji: str) -> dict[str, object]:
+    """The arguments of a reaction; an empty emoji takes it away. Raises ValueError for a target that is no id."""
+    emoji = emoji.replace("\ufe0f", "")  # Telegram knows emoji without the variation selector
+    shown = [{"type": "emoji", "emoji": emoji}] if emoji else []
+    return {"chat_id": place.chat, "message_id": int(target), "reaction": shown}
 
 
 def frame_of(place: Place, target: str, body: str) -> tuple[str, dict[str, object]]:

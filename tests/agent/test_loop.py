@@ -335,7 +335,7 @@ async def test_half_a_surrogate_pair_in_what_names_a_call(tmp_path: Path) -> Non
         assert hark.stored.calls("call_id") == [("one\ufffd",)]
 
 
-async def test_steering_stands_behind_the_results_and_before_the_next_call(tmp_path: Path) -> None:
+async def test_steering_stands_behind_the_results_and_skips_calls_that_have_not_begun(tmp_path: Path) -> None:
     block = asyncio.Event()
 
     async def wait(label: str) -> str:
@@ -356,7 +356,9 @@ async def test_steering_stands_behind_the_results_and_before_the_next_call(tmp_p
         assert not await hark.service.parts.api.steer(turn, "too late", OWNER)
     last = hark.model.requests[1]
     assert [message.role for message in last.messages] == ["user", "assistant", "tool", "user"]
-    assert [result.text for result in results(hark, 2)] == ["did a", "did b"]
+    did, skipped = results(hark, 2)
+    assert (did.text, skipped.is_error, skipped.text.partition(":")[0]) == ("did a", True, "Not executed")
+    assert hark.stored.calls("state") == [("done",), ("denied",)]
     assert last.messages[-1].text.endswith("no, blue")
     assert len(hark.model.requests) == 2
 

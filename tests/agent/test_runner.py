@@ -11,6 +11,7 @@ from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionSta
 from bot import wording
 from bot.runs.outages import MENDED_EVERY, PARKED_EVERY
 from bot.service import PROBE_EVERY, SWEEP_EVERY
+from bot.sessions.service import FILL_EVERY
 from bot.store.stops import STOP_NOTE
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel, texts
@@ -70,14 +71,15 @@ async def test_waiting_has_an_end(tmp_path: Path, told: list[float | None], wait
         for seconds in told:
             hark.model.add(Fail(429, retry_after=seconds))
         await hark.write("hello")
-        passed = 0.0
+        passed, fills = 0.0, FILL_EVERY
         for number, wait in enumerate(waits, 2):
             passed += wait
             others = (
-                (wait == PROBE_EVERY) + (passed % SWEEP_EVERY == 0) + (wait == PARKED_EVERY)
+                (wait == PROBE_EVERY) + (passed % SWEEP_EVERY == 0) + (wait == PARKED_EVERY) + (passed == fills)
             )  # the service's own pauses that end then
             await hark.time.until_pause(wait, 1 + others)
             hark.time.advance(wait)
+            fills = passed + FILL_EVERY if fills <= passed else fills
             await hark.model.until_requests(number)
         end = await ended(hark)
         (told,) = hark.channel.texts()

@@ -38,7 +38,7 @@ async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None
         hark.model.add(Hang())
         await hark.write("hello")
         await hark.model.until_requests(1)
-    hark.stored.rename(table, "gone")
+    hark.stored.rename(table, "away")
     async with running(tmp_path, wait=False) as hark:
         hark.model.default = "answered"
         for _ in range(3):
@@ -49,7 +49,7 @@ async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None
             assert hark.channel.sink is None, "nothing is accepted"
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
-        hark.stored.rename("gone", table)
+        hark.stored.rename("away", table)
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
         await hark.until(lambda: hark.service.parts.health.view().ready, "the end of the start")
@@ -60,7 +60,7 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
     model = LateModel(Watch())
     async with running(tmp_path, model=model) as hark:
         await hark.write("hello")
-        hark.stored.rename("inbox", "gone")
+        hark.stored.rename("inbox", "away")
         model.imported.set()
         for _ in range(3):
             await hark.until(lambda: store_of(hark)[0] is False, "red")
@@ -68,7 +68,7 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
             assert "no such table: inbox" in store_of(hark)[2]
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
-        hark.stored.rename("gone", "inbox")
+        hark.stored.rename("away", "inbox")
         await hark.time.until_pause(PROBE_EVERY, 2)
         hark.time.advance(PROBE_EVERY)
         await hark.until_texts(1)
@@ -78,11 +78,11 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
 async def test_a_read_that_fails_later_turns_the_service_red_until_one_succeeds(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await hark.say("hello")
-        hark.stored.rename("delivery", "gone")
+        hark.stored.rename("delivery", "away")
         with pytest.raises(Exception, match="the store cannot read: no such table: delivery"):
             await hark.service.parts.store.deliveries.open_conversations()
         assert store_of(hark)[:2] == (False, HealthState.DOWN)
-        hark.stored.rename("gone", "delivery")
+        hark.stored.rename("away", "delivery")
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
         await hark.until(lambda: hark.service.parts.health.view().ready, "green")

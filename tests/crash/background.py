@@ -78,6 +78,26 @@ async def _written_meanwhile(world: World) -> None:
     world.open_gate("A50")
 
 
+def _call_apart(script: str, *, job: bool = False) -> Person:
+    """Somebody writes while a call runs, and is answered before it has ended."""
+
+    async def person(world: World) -> None:
+        await _first(world)
+        if job:
+            await world.plan("J1", At(world.now() + EVERY), script, own=False)
+        else:
+            world.checklist(script)
+        world.leap(HOURS)
+        await world.until(lambda: world.held["wait"] > 0)
+        world.platform.write("A", "A2 1p", "A3 1p")
+        await world.until(lambda: said(world, "A3.8"))
+        world.open_gate("wait")
+        await world.quiet()
+        world.platform.write("A", "A4 1p")
+
+    return person
+
+
 async def _stopped(world: World) -> None:
     await _held(world)
     world.platform.write("A", "A2 1p", "/stop")
@@ -168,6 +188,9 @@ BACKGROUND = (
     Scenario("missed-beats", _missed, background=BEATS),
     Scenario("wake", _wake, background=BEATS),
     Scenario("written-meanwhile", _written_meanwhile, background=BEATS),
+    Scenario("call-apart", _call_apart("A50 1p+wait+count | 1p+look | 1p"), background=BEATS),
+    Scenario("quiet-call-apart", _call_apart("A50 wait | count | ok"), background=BEATS),
+    Scenario("call-of-a-job-apart", _call_apart("A50 1p+wait+count | 1p", job=True), background={}),
     Scenario("stopped-beat", _stopped, background=BEATS),
     Scenario("asking-beat", _asking, background=BEATS),
     Scenario("refused-alert", _beats("A50 1p", "A51 ok", faults=("refused",)), background=BEATS),

@@ -178,9 +178,18 @@ def _words(world: World, runs: list[Run]) -> list[str]:
 
 
 def _told(world: World, runs: list[Run]) -> list[str]:
-    """What is said into a conversation from elsewhere, its session is told of once."""
+    """What is said into a conversation from elsewhere, its session is told of once; of what has given way perhaps."""
     wrong = []
     for run in runs:
+        if run.told == run.turn["session_key"]:
+            for source, _, said, _ in [row for row in run.ledger if row[3] is not None]:
+                notes = world.stored.messages("reason", kind="event", event_key=source)
+                bodies = [
+                    body for (body,) in world.stored.entries("body", kind="user") if said and said.strip() in body
+                ]
+                if len(notes) > 1 or (said and len(bodies) != notes.count(("noted",))):
+                    wrong.append(f"{source} of {run} was told as {bodies}, noted as {notes}")
+            continue
         notes = world.stored.messages("reason", kind="event", event_key=Like(f"turn:{run.turn_id}:%"))
         elsewhere = run.told not in ("", run.turn["session_key"])
         live = [said for _, state, said, _ in run.ledger if state not in _GONE and said]

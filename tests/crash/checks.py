@@ -44,6 +44,7 @@ def check(world: World) -> list[str]:
         _typing,
         _tries,
         _used,
+        _balance,
         check_background,
     ):
         wrong += part(world)
@@ -54,6 +55,16 @@ def _used(world: World) -> list[str]:
     """Every call that the model took is counted, also one that was cut."""
     rows, calls = world.stored.usage("turn_id", "input", "output"), world.answered
     return [] if len(rows) >= calls else [f"{calls} calls of the model, and only these were counted: {rows}"]
+
+
+def _balance(world: World) -> list[str]:
+    """Every message of a person is answered, or its sender was told why not."""
+    asked = len(world.stored.messages("seq", kind={"message", "command", "button", "api"}))
+    book = world.stored.balance()
+    wrong = [f"not explained: {one}" for one in book.unexplained]
+    wrong += [f"pending at rest: {account}" for account in book.accounts if account.pending]
+    accepted = sum(account.accepted for account in book.accounts)
+    return wrong + ([f"{accepted} in the book, {asked} in the inbox"] if accepted != asked and not wrong else [])
 
 
 def _nothing_open(world: World) -> list[str]:
@@ -80,9 +91,14 @@ def _once_and_in_order(world: World) -> list[str]:
             doubt = world.in_doubt[nonce] + world.platform.doubtful[nonce]
             if count > min(MOST_SENDS, 1 + doubt):
                 wrong.append(f"{count} copies of {number.get(nonce)}: {[item.body for item in shown]}")
-        order = [number[item.nonce][0] if item.nonce in number else -1 for item in shown]
-        if order != sorted(order) or -1 in order:
-            wrong.append(f"out of order, or not in the ledger, in chat {chat}: {order}")
+        order = [number.get(item.nonce, (-1, "")) for item in shown]
+        # what a freeze has held back comes behind what the service has said meanwhile
+        held = any("is frozen" in item.body for item in shown)
+        of_turns = [ident for ident, source in order if source.startswith(("turn:", "tool:"))]
+        others = [ident for ident, source in order if not source.startswith(("turn:", "tool:"))]
+        for one in (of_turns, others) if held else ([ident for ident, _ in order],):
+            if one != sorted(one) or -1 in one:
+                wrong.append(f"out of order, or not in the ledger, in chat {chat}: {one}")
     return wrong
 
 
@@ -203,8 +219,8 @@ def _files(world: World) -> list[str]:
 
 
 def _answered_with_a_later_one(world: World, turn_id: str | None, seq: int) -> bool:
-    """Whether a message has no answer of its own: what was missed in one conversation is one turn."""
-    if not world.listening:
+    """Whether a message has no answer of its own: what was missed in one conversation is one turn, or collected."""
+    if not (world.listening or world.mode == "collect"):
         return False
     taken = world.stored.messages("seq", turn_id=turn_id, kind="message", state="done")
     return turn_id is not None and any(later > seq for (later,) in taken)
@@ -220,13 +236,23 @@ def _answers(world: World) -> list[str]:
         state, reason, turn_id, payload, seq = rows[0]
         seen, whole = words[token], list(range(script.words))
         if state == "dropped":
-            if reason not in ("stop", "reset", "abort") or (seen and not script.steering):
+            if reason not in ("stop", "reset", "abort", "undone") or (seen and not script.steering):
                 wrong.append(f"{token} was dropped ({reason}) with {seen} visible")
             continue
         if _answered_with_a_later_one(world, turn_id, seq):
             lines = [body for (body,) in world.stored.entries("body", turn_id=turn_id, kind="user")]
             if seen or sum(json.loads(payload)["text"] in line for line in lines) != 1:
                 wrong.append(f"{token} was missed, with {seen} visible, and the model was shown {lines}")
+            continue
+        if world.stored.undone(turn_id=turn_id):
+            rows = world.stored.deliveries("body", "state", "attempts", turn_id=turn_id)
+            doubtful = [body for body, became, attempts in rows if became == "uncertain" or attempts > 1]
+            known = {number for body in doubtful for _, number in words_of(body)}
+            named = any(
+                "may still be there" in text for (text,) in world.stored.deliveries("said", source=Like("cmd:%"))
+            )
+            if set(seen) - known or (doubtful and not named) or world.stored.entries(turn_id=turn_id, hidden=0):
+                wrong.append(f"{token} was taken back, and {seen} is visible, or its lines are: {bodies}")
             continue
         outcome, error_kind = world.stored.turns("outcome", "error_kind", turn_id=turn_id)[0]
         if seen != whole[: len(seen)] and not refused:
@@ -260,7 +286,7 @@ def _commands(world: World) -> list[str]:
             if state != "done" or became not in ([("sent", 0)], [("uncertain", MOST_SENDS)]):
                 wrong.append(f"{update.text} is {state}, answered by {replies}")
             said += sum(int(count) for text, _, _ in replies for count in _DROPPED.findall(text))
-    dropped = len(world.stored.messages(state="dropped", reason={"stop", "reset"}, channel="telegram"))
+    dropped = len(world.stored.messages(state="dropped", reason={"stop", "reset", "undone"}, channel="telegram"))
     if dropped != said:
         wrong.append(f"{dropped} messages dropped, {said} said to be")
     return wrong
@@ -352,13 +378,18 @@ def _sends(world: World) -> list[str]:
 
 
 def _transcripts(world: World) -> list[str]:
-    """Lines without gaps; the words of a finished turn are the whole answer, to the character."""
+    """Lines without gaps, but where beats and jobs were moved; the words of a finished turn are the whole answer, to
+    the character."""
     wrong = []
     texts: dict[str, str] = defaultdict(str)
     also: set[str] = set()
     last: dict[str, int] = {}
+    unasked = {turn_id for (turn_id,) in world.stored.turns("turn_id", kind={"beat", "job"})}
+    moved = {
+        transcript for transcript, turn_id in world.stored.entries("transcript_id", "turn_id") if turn_id in unasked
+    }
     for transcript, seq, turn_id, kind, body in world.stored.entries("transcript_id", "seq", "turn_id", "kind", "body"):
-        if seq != last.get(transcript, 0) + 1:
+        if seq != last.get(transcript, 0) + 1 and transcript not in moved:
             wrong.append(f"a gap in {transcript} before {seq}")
         last[transcript] = seq
         text = "".join(part.get("text", "") for part in json.loads(body)["parts"])

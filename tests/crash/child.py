@@ -40,7 +40,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
         {
             "agent": {"model": "test/gpt-test", "drain_seconds": 0},
             "owners": [f"telegram:{one}" for one in people],  # whose commands run on the host
-            "queue": {"debounce_ms": 0},
+            "queue": {"debounce_ms": 0, "mode": "followup", "cap": 1000},
             "providers": {"test": {"api": "openai-chat", "base_url": model_url, "api_keys": ["sk-test-key"]}},
             "channels": {
                 "console": {"enabled": False},

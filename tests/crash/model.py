@@ -7,7 +7,7 @@ kept as a violation, since the service must never send such a thing.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Protocol
@@ -18,7 +18,7 @@ from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
 from agent.tools.conversation import STAY_SILENT
 from tests.crash.platform import Life
-from tests.crash.script import WORDS, Script, Step, alone, is_beat, parse, words_of
+from tests.crash.script import WORDS, Script, Step, alone, is_beat, is_job, parse, words_of
 from tests.serving import PlainModel
 
 _numbers = count(1)
@@ -36,6 +36,7 @@ class Outside(Protocol):
     tries: dict[str, set[int]]
     broken: set[str]
     failed: Counter[str]
+    failure: ErrorKind
     answered: int
     held: Counter[str]
     active: set[tuple[int, str]]
@@ -70,7 +71,7 @@ class FaithfulModel(PlainModel):
             await self._life.effect()
             yield Answer(Message("assistant", (Text("They counted."),)), "end", Usage(10, 5))
             return
-        script, step, text, prior = next_answer(request.messages)
+        script, step, text, prior = next_answer(request.messages, outside.has_ended)
         session = (self._number, script.token[0])
         if session in outside.active:
             outside.violations.append(f"two runs at once in the session of {script.token}")
@@ -84,7 +85,7 @@ class FaithfulModel(PlainModel):
         try:
             if outside.failed[script.token] < step.fails:
                 outside.failed[script.token] += 1
-                raise ModelError(ErrorKind.AUTH, "the key is wrong")
+                raise ModelError(outside.failure, "it does not work")
             outside.answered += 1
             if not text.startswith(prior):
                 outside.violations.append(f"{script.token}: the cut answer is not the beginning: {prior!r}")
@@ -117,7 +118,8 @@ class FaithfulModel(PlainModel):
     def _same_prefix(self, request: ModelRequest, token: str) -> None:
         """Promise 7: a request begins with the one before of the same transcript.
 
-        A beat may be hidden when it has ended: a later request has its message exactly where it is not.
+        A beat may be hidden when it has ended: a later request has its message exactly where it is not. A job that has
+        given way is hidden meanwhile.
         """
         asked = [message for message in request.messages if _script(message) is not None]
         if alone(asked[-1].text):
@@ -132,7 +134,7 @@ class FaithfulModel(PlainModel):
         before = self._outside.prefixes.get(key, ())
         if request.messages[: len(before)] != before:
             self._outside.violations.append(f"the prefix changed: {before} -> {request.messages}")
-        if not is_beat(asked[-1].text):
+        if not (is_beat(asked[-1].text) or is_job(asked[-1].text)):
             self._outside.prefixes[key] = request.messages
 
 
@@ -156,8 +158,13 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     return ToolCall(call_id, name, f'{{"key": "{call_id}"}}')
 
 
-def next_answer(messages: Sequence[Message]) -> tuple[Script, Step, str, str]:
-    """What is to be said next: script, its step, the whole text of this answer, and what of it was said already."""
+def next_answer(
+    messages: Sequence[Message], has_ended: Callable[[str], bool] = lambda token: False
+) -> tuple[Script, Step, str, str]:
+    """What is to be said next: script, its step, the whole text of this answer, and what of it was said already.
+
+    has_ended: whether the turn of a token is over, so that what steered it in vain is answered by itself.
+    """
     start = max(n for n, m in enumerate(messages) if _script(m) is not None and not _steers(m))
     script = _script(messages[start])
     assert script is not None
@@ -177,6 +184,8 @@ def next_answer(messages: Sequence[Message]) -> tuple[Script, Step, str, str]:
             also.append(steering)
     known = {token for token, _ in words_of(said)}
     step = script.steps[done] if done < len(script.steps) else Step("", (), False, False, False)
+    if also and has_ended(script.token):
+        script, step, prior = also[-1], Step("", (), False, False, False), ""
     if any(message.role == "user" and ASKED_AGAIN in message.text for message in messages[start:]):
         step = replace(step, text=step.text or "So it is.")
     additions = [steering.steps[0].text for steering in also if steering.token not in known]

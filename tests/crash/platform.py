@@ -17,9 +17,6 @@ from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendRes
 from tests.serving import PlainChannel
 
 ACCOUNT = "bot1"
-SCOPE = "telegram:bot1"
-
-"""Of one message, when nobody is told what became of them."""
 Fault = Literal["429", "not_ready", "answer_lost", "request_lost", "refused"]
 
 
@@ -36,7 +33,8 @@ class Life(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a person wrote. edits: the update whose words it replaces. moves_to: the chat has this id from now on.
+    """What a person wrote. edits: the update whose words it replaces. deletes: the update that it takes back.
+    moves_to: the chat has this id from now on.
 
     sent_at: in milliseconds, behind the beginning of the world.
     """
@@ -45,6 +43,7 @@ class Update:
     chat: str
     text: str
     edits: int = 0
+    deletes: int = 0
     moves_to: str = ""
     file: bool = False
     sent_at: int = 0
@@ -52,6 +51,8 @@ class Update:
     @property
     def event_key(self) -> str:
         """Under which the service keeps it."""
+        if self.deletes:
+            return f"d:{self.chat}:{self.deletes}"
         return f"e:{self.chat}:{self.edits}:{self.update_id}" if self.edits else f"m:{self.chat}:{self.update_id}"
 
 
@@ -72,11 +73,12 @@ FILE = b"what the file says"
 class Platform:
     """The server side. changed is called whenever something happened.
 
-    changed_at: how many things had become visible when a message of a chat was edited or deleted last. leapt:
-    milliseconds that have passed while nobody did anything.
+    name: of its channel. changed_at: how many things had become visible when a message of a chat was edited or deleted
+    last. leapt: milliseconds that have passed while nobody did anything.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, changed: Callable[[], None], name: str = "telegram") -> None:
+        self.name = name
         self.updates: list[Update] = []
         self.confirmed = 0
         self.shown: list[Shown] = []
@@ -104,6 +106,10 @@ class Platform:
     def edit(self, original: Update, text: str) -> None:
         """A person writes other words in place of those of a message."""
         self._tell(Update(len(self.updates) + 1, original.chat, text, edits=original.update_id))
+
+    def delete(self, original: Update) -> None:
+        """A person takes a message back."""
+        self._tell(Update(len(self.updates) + 1, original.chat, "", deletes=original.update_id))
 
     def move(self, chat: str, to: str) -> None:
         """A chat gets another id; under the old one nothing can be sent any more."""
@@ -182,6 +188,7 @@ class PlatformChannel(PlainChannel):
         pace: float = 0.0,
     ) -> None:
         super().__init__()
+        self.name = platform.name
         self._platform = platform
         self._life = life
         self._now = now
@@ -198,7 +205,8 @@ class PlatformChannel(PlainChannel):
 
     async def _receive(self, sink: Sink) -> None:
         platform = self._platform
-        offset = int(await sink.mark(SCOPE) or 0)
+        scope = f"{self.name}:{ACCOUNT}"
+        offset = int(await sink.mark(scope) or 0)
         first = max(0, offset - self._again)
         while True:
             if not self._life.dead:
@@ -212,7 +220,10 @@ class PlatformChannel(PlainChannel):
                 continue
             last = batch[-1].update_id
             try:
-                await sink.accept([_incoming(update) for update in batch], Mark(SCOPE, str(max(offset, last))))
+                await sink.accept(
+                    [_incoming(update, self.name) for update in batch],
+                    Mark(scope, str(max(offset, last))),
+                )
             except NotAccepted:
                 await asyncio.sleep(0.001)
                 continue
@@ -274,6 +285,9 @@ class PlatformChannel(PlainChannel):
         yield FILE
         await _travel(self._life)
 
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """Reactions of a platform that shows none."""
+
     async def frame(self, place: Place, target: str, body: str) -> float:
         async with self._typing.setdefault(place.chat, asyncio.Lock()):
             await _travel(self._life)
@@ -302,12 +316,14 @@ class ListeningChannel(PlatformChannel):
             if connection != platform.connections:
                 connection = platform.connections
                 newest = {update.chat: update.update_id for update in platform.updates}
-                sink.missed(self.name, ACCOUNT, [Reached(place_of(chat), str(last)) for chat, last in newest.items()])
+                sink.missed(
+                    self.name, ACCOUNT, [Reached(place_of(chat, self.name), str(last)) for chat, last in newest.items()]
+                )
             first, told = min(told, len(platform.live) - platform.again), len(platform.live)
             platform.again = 0
             for update in platform.live[max(first, 0) : told]:
                 with contextlib.suppress(NotAccepted):
-                    await sink.accept([_incoming(update)], None)
+                    await sink.accept([_incoming(update, self.name)], None)
             if told == len(platform.live) and connection == platform.connections and not platform.again:
                 platform.wrote.clear()
                 await platform.wrote.wait()
@@ -320,7 +336,11 @@ class ListeningChannel(PlatformChannel):
             raise NotReadable("too many requests", 1.0)
         found = [one for one in self._platform.updates if one.chat == place.chat and one.update_id > int(after)]
         batch = found[: min(most, 2)]
-        return Page(list(map(_incoming, batch)), str(batch[-1].update_id) if batch else "", len(found) > len(batch))
+        return Page(
+            [_incoming(update, self.name) for update in batch],
+            str(batch[-1].update_id) if batch else "",
+            len(found) > len(batch),
+        )
 
     def position(self, at: int) -> str:
         """Before all of them."""
@@ -334,21 +354,24 @@ async def _travel(life: Life) -> None:
         await asyncio.Event().wait()
 
 
-def _incoming(update: Update) -> Incoming:
+def _incoming(update: Update, channel: str) -> Incoming:
     if update.moves_to:
-        return ChatMoved(channel="telegram", account=ACCOUNT, old_chat=update.chat, new_chat=update.moves_to)
+        return ChatMoved(channel=channel, account=ACCOUNT, old_chat=update.chat, new_chat=update.moves_to)
+    kind = InboundKind.EDIT if update.edits else InboundKind.DELETE if update.deletes else InboundKind.MESSAGE
     return InboundMessage(
         origin=Origin(
-            place=place_of(update.chat), sender=update.chat, message_id=str(update.edits or update.update_id)
+            place=place_of(update.chat, channel),
+            sender=update.chat,
+            message_id=str(update.edits or update.deletes or update.update_id),
         ),
         event_key=update.event_key,
-        kind=InboundKind.EDIT if update.edits else InboundKind.MESSAGE,
+        kind=kind,
         text=update.text,
         sent_at=1_700_000_000_000 + update.sent_at,
         attachments=(Attachment(kind="file", ref="file", name="notes.md"),) if update.file else (),
     )
 
 
-def place_of(chat: str) -> Place:
+def place_of(chat: str, channel: str = "telegram") -> Place:
     """The direct messages with somebody."""
-    return Place(channel="telegram", account=ACCOUNT, chat=chat, kind=ChatKind.DIRECT)
+    return Place(channel=channel, account=ACCOUNT, chat=chat, kind=ChatKind.DIRECT)

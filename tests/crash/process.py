@@ -45,11 +45,15 @@ class Outside(Protocol):
     failed_commits: int
     violations: list[str]
     executed: Counter[str]
+    held: Counter[str]
     stored: Stored
     platform: Platform
 
     def changed(self) -> None:
         """Something happened."""
+
+    async def gate(self, token: str) -> None:
+        """Wait until what is held may go on."""
 
 
 class Process:
@@ -148,6 +152,17 @@ class Counting(Tool[_Key]):
         await self._process.effect()
         await asyncio.sleep(0)
         return ToolOutput(text=f"counted {parameters.key}")
+
+
+class Waiting(Counting):
+    """Counts, and ends once it is let."""
+
+    async def run(self, parameters: _Key, context: CallContext) -> ToolOutput:
+        output = await super().run(parameters, context)
+        self._world.held[self.name] += 1
+        self._world.changed()
+        await self._world.gate(self.name)
+        return output
 
 
 class Asking(Counting):

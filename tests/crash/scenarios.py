@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.tools.base import Verdict
 from channels.message import ChatKind, Place
+from channels.settings import QueueMode
 from tests.crash.world import World
 
 
@@ -16,7 +17,7 @@ class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
-    platform that tells everything once. preview: answers grow in messages that are edited. background and
+    platform that tells everything once. preview: answers grow in messages that are edited. mode, background and
     tokens: see World.
     """
 
@@ -27,6 +28,7 @@ class Scenario:
     debounce: int = 0
     listening: bool = False
     preview: bool = False
+    mode: QueueMode = "followup"
     tokens: int | None = None
     background: dict[str, Any] | None = None
 
@@ -40,6 +42,7 @@ class Scenario:
             debounce=self.debounce,
             listening=self.listening,
             preview=self.preview,
+            mode=self.mode,
             tokens=self.tokens,
             background=self.background,
         )
@@ -77,6 +80,25 @@ async def _stop(world: World) -> None:
     world.platform.write("A", "A3 1p")
 
 
+async def _freeze(world: World) -> None:
+    world.platform.write("A", "A1 1p+count | 3p+hold+count+look | 2p")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 1p", "/freeze", "A3 1p")
+    await world.until(lambda: said(world, "Everything is frozen"))
+    world.open_gate("A1")
+    world.platform.write("A", "/thaw")
+
+
+async def _freeze_tools(world: World) -> None:
+    world.platform.write("A", "A1 2p+hold+count | 1p+look | 1p", "A2 1p")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "/freeze tools")
+    await world.until(lambda: said(world, "Tools are frozen"))
+    world.open_gate("A1")
+    await world.until(lambda: said(world, "What you wrote is kept"))
+    world.platform.write("A", "/thaw")
+
+
 async def _new(world: World) -> None:
     world.platform.write("A", "A1 1p")
     await world.until(lambda: said(world, "A1.8"))
@@ -85,6 +107,20 @@ async def _new(world: World) -> None:
     world.platform.write("A", "A3 1p", "A4 1p", "/new", "A5 1p")
     await world.until(lambda: said(world, "New"))
     world.open_gate("A2")
+
+
+async def _undo(world: World) -> None:
+    """Of an exchange that is over and of one under way; a message that waits behind it is dropped."""
+    world.platform.write("A", "A1 1p+count | 1p")
+    await world.until(lambda: bool(world.stored.turns(state="done")))
+    world.platform.write("A", "/undo")
+    await world.until(lambda: said(world, "taken back"))
+    world.platform.write("A", "A2 1p+count | 4p+hold")
+    await world.until(lambda: world.held["A2"] > 0)
+    world.platform.write("A", "A3 1p", "/undo")
+    await world.until(lambda: len(world.stored.undone()) > 1)
+    world.open_gate("A2")
+    world.platform.write("A", "A4 1p", "/redo")
 
 
 async def _status(world: World) -> None:
@@ -132,6 +168,20 @@ async def _stop_steered(world: World) -> None:
     world.platform.write("A", "/stop", "A3 1p")
     await world.until(lambda: said(world, "top") or said(world, "Nothing"))
     world.open_gate("A1")
+
+
+def _meanwhile(*texts: str) -> Callable[[World], Awaitable[None]]:
+    """Texts that are written while a run is active."""
+
+    async def person(world: World) -> None:
+        world.platform.write("A", "A1 2p+hold+count+look | 2p")
+        await world.until(lambda: world.held["A1"] > 0)
+        for text in texts:
+            world.platform.write("A", text)
+            await world.until(lambda: world.has(world.platform.updates[-1]))
+        world.open_gate("A1")
+
+    return person
 
 
 async def _later(world: World) -> None:
@@ -301,7 +351,10 @@ SCENARIOS = (
     Scenario("tools", writes("A1 count+count+look+look+count | 2p")),
     Scenario("tool-then-text", writes("A1 2p+count | 2p+look+bad+nope | 1p")),
     Scenario("stop", _stop),
+    Scenario("freeze", _freeze),
+    Scenario("freeze-tools", _freeze_tools),
     Scenario("new", _new),
+    Scenario("undo", _undo),
     Scenario("status", _status),
     Scenario("compact", _compact),
     Scenario("over-budget", _over_budget, tokens=3000),
@@ -313,6 +366,9 @@ SCENARIOS = (
     Scenario("steer", _steer),
     Scenario("steer-waiting", _steered),
     Scenario("stop-steered", _stop_steered),
+    Scenario("meanwhile-collect", _meanwhile("A2 1p", "A3 2p+count | 1p", "A4 1p"), mode="collect"),
+    Scenario("meanwhile-steer", _meanwhile("A2 also", "A3 also"), mode="steer"),
+    Scenario("meanwhile-interrupt", _meanwhile("A2 1p+count | 2p", "A3 1p"), mode="interrupt"),
     Scenario("later", _later),
     Scenario("http", _http),
     Scenario("limited", _limited),

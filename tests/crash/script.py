@@ -21,7 +21,7 @@ ALONE = "HJKL"
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
 _NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
-TOOLS = ("count", "look", "nope", "ask", "late", "query", "send", "tell", "mail", "first", STAY_SILENT)
+TOOLS = ("count", "look", "wait", "nope", "ask", "late", "query", "send", "tell", "mail", "first", STAY_SILENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,11 @@ def alone(text: str) -> bool:
 def is_beat(text: str) -> bool:
     """Whether a user message is that of a beat."""
     return _NOTES.search(text) is not None
+
+
+def is_job(text: str) -> bool:
+    """Whether a user message is that of a job."""
+    return "This is the scheduled job" in text
 
 
 def _paragraphs(token: str, first: int, count: int) -> str:

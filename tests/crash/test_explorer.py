@@ -83,6 +83,15 @@ async def test_a_death_when_something_is_due(name: str, fresh: Fresh) -> None:
         assert await _run(scenario, fresh(), end) == 1
 
 
+@pytest.mark.parametrize("name", ["written-meanwhile", "call-apart", "call-of-a-job-apart"])
+async def test_every_commit_while_a_person_is_let_before(name: str, fresh: Fresh) -> None:
+    scenario = next(scenario for scenario in BACKGROUND if scenario.name == name)
+    for commit, when in zip(range(1, LONGEST), itertools.cycle(WAYS), strict=False):
+        if not await _run(scenario, fresh(), End(when, commit, leapt=True)):
+            assert commit > 10
+            break
+
+
 @pytest.mark.parametrize("scenario", _BACKGROUND)
 async def test_some_deaths_of_what_happens_by_itself(scenario: Scenario, fresh: Fresh) -> None:
     seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(1000))

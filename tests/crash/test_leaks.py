@@ -17,6 +17,7 @@ from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from agent.prompt import requests
 from bot.config.model import Config
 from bot.runs import runner
+from bot.sessions import service
 from channels.base import Capabilities, Mark
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, SendResult, Sent
@@ -100,7 +101,7 @@ async def _leaks(home: Path, messages: int) -> None:
     config = Config.model_validate(
         {
             "channels": {"console": {"enabled": False}, "telegram": {"enabled": False, "dm": {"policy": "open"}}},
-            "queue": {"debounce_ms": 0},
+            "queue": {"debounce_ms": 0, "mode": "followup", "cap": 1000},
             "workspace": home / "workspace",
             "state": home / "state",
         }
@@ -130,6 +131,12 @@ async def _growth(channel: QuickChannel, messages: int) -> int:
 def _no_contexts_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "MAX_TOKENS", 0)
     monkeypatch.setattr(requests, "MAX_TOKENS", 0)
+
+
+@pytest.fixture(autouse=True)
+def _no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds files for moments, and one of the store from its first use on (`tests/bot/store/test_search.py`)."""
+    monkeypatch.setattr(service, "FILL_EVERY", 1e6)
 
 
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:

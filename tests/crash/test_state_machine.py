@@ -15,6 +15,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from agent.errors import ErrorKind
 from tests.crash.checks import check
 from tests.crash.platform import Fault
 from tests.crash.process import watch_tasks
@@ -36,6 +37,8 @@ class Bot(RuleBasedStateMachine):
     """The actions; what must hold is in `checks`."""
 
     listening = False
+    others: tuple[str, ...] = ()
+    failure = ErrorKind.AUTH
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +53,8 @@ class Bot(RuleBasedStateMachine):
         async def nobody(world: World) -> None:
             """The rules are the people here."""
 
-        world = World(self.root, nobody, places=PLACES, speed=SPEED, listening=self.listening)
+        kinds = {"listening": self.listening, "others": self.others, "failure": self.failure}
+        world = World(self.root, nobody, places=PLACES, speed=SPEED, **kinds)  # type: ignore[arg-type]
         world.person_done()
         self.lost = watch_tasks()
         world.begin()
@@ -62,6 +66,10 @@ class Bot(RuleBasedStateMachine):
                 return await work
 
         return self.loop.run_until_complete(bounded())
+
+    def wrong(self) -> list[str]:
+        """Every broken promise."""
+        return check(self.world)
 
     def _script(self, chat: str, what: str) -> str:
         self.tokens[chat] += 1
@@ -135,13 +143,16 @@ class Bot(RuleBasedStateMachine):
         try:
             async with asyncio.timeout(PATIENCE - 1):
                 await self.world.up()
-                await self.world.rest()
+                await self._at_rest()
         except TimeoutError:
             raise AssertionError(f"stuck: {self.world.describe()}") from None
-        wrong = check(self.world) + self.lost
+        wrong = self.wrong() + self.lost
         self.failed = bool(wrong)
         assert not wrong, "\n".join([*wrong, self.world.describe()])
         assert self.world.most_active <= PLACES
+
+    async def _at_rest(self) -> None:
+        await self.world.rest()
 
     def teardown(self) -> None:
         try:

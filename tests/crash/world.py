@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from agent.errors import ErrorKind
 from agent.events import MessageEnd, Notice, load
 from agent.message import Message
 from agent.tools.base import Verdict
@@ -32,14 +33,16 @@ from bot.persistence.turns import TurnView
 from bot.service import Service
 from channels.actions import SEND
 from channels.console.settings import Console
+from channels.discord.settings import Discord
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
-from channels.settings import DirectMessages, Streaming
+from channels.settings import DirectMessages, QueueMode, Streaming
+from channels.slack.settings import Slack
 from channels.telegram.settings import Telegram, UserId
 from heartbeat.schedule import Schedule, next_after
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update, place_of
-from tests.crash.process import Asking, Counting, End, Process, Sending, drop_tasks, let_go
+from tests.crash.process import Asking, Counting, End, Process, Sending, Waiting, drop_tasks, let_go
 from tests.crash.script import alone, is_beat, parse
 from tests.crash.ticks import Ticks
 from tests.serving import assemble
@@ -59,6 +62,7 @@ Person = Callable[["World"], Awaitable[None]]
 class World:
     """Everything but the service. person: what people do; it goes on while services come and go.
 
+    mode: of the queue. others: names of further platforms. failure: how the model fails, where a script says so.
     tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
     writes in chat A is an owner then.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
@@ -76,6 +80,9 @@ class World:
     speed: int = SPEED
     listening: bool = False
     preview: bool = False
+    mode: QueueMode = "followup"
+    others: tuple[str, ...] = ()
+    failure: ErrorKind = ErrorKind.AUTH
     tokens: int | None = None
     background: dict[str, Any] | None = None
     violations: list[str] = field(default_factory=list)
@@ -101,7 +108,8 @@ class World:
     lives: int = 0
 
     def __post_init__(self) -> None:
-        self.platform = Platform(self.changed)
+        self.platforms = [Platform(self.changed, name) for name in ("telegram", *self.others)]
+        self.platform = self.platforms[0]
         self.terminal = Terminal(self.changed)
         self._following: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
@@ -190,6 +198,12 @@ class World:
             return await _answered(self.service.parts.store.inbox.steer(handle.turn_id, seq), life)
         except ConnectionError:
             return False
+
+    def has_ended(self, token: str) -> bool:
+        """Whether the turn of a script has failed."""
+        failed = self.stored.turns("turn_id", state="failed")
+        texts = [text for (turn_id,) in failed for text in self.stored.texts(turn_id=turn_id)]
+        return any(script is not None and script.token == token for script in map(parse, texts))
 
     async def decide(self, approval_id: str, state: Verdict) -> bool:
         """A person decides, again and again until they are answered; returns whether it was they who did."""
@@ -362,6 +376,14 @@ class World:
             self._moved.clear()
             await self._moved.wait()
 
+    async def goes_on(self, count: int) -> None:
+        """As `moves`, but that nothing happens any more is taken from a pause: looking takes long in a long life."""
+        with contextlib.suppress(TimeoutError):
+            for _ in range(count):
+                self._moved.clear()
+                async with asyncio.timeout(0.01):
+                    await self._moved.wait()
+
     async def _serve(self, process: Process) -> None:
         clock = Clock(
             now=self.now,
@@ -370,15 +392,16 @@ class World:
             random=Random(self.seed * 1000 + process.number),
         )
         made = ListeningChannel if self.listening else PlatformChannel
-        channel = made(self.platform, process, self.steady, self.again, self.pace)
+        channels = [made(platform, process, self.steady, self.again, self.pace) for platform in self.platforms]
         service = self.service = await assemble(
             self.config,
             clock=clock,
             model=FaithfulModel(self, process, process.number),
-            channels=[channel],
+            channels=channels,
             tools=[
                 Counting(self, process, "count", False),
                 Counting(self, process, "look", True),
+                Waiting(self, process, "wait", False),
                 Asking(self, process, "ask", seconds=1e9),
                 Asking(self, process, "late", seconds=60),
                 Sending(self, process, "send", False),
@@ -452,11 +475,16 @@ class World:
         # first what was accepted: a message that comes between two looks must not be overlooked by the second
         if not self.stored.begun:
             return False
-        accepted = len(self.stored.messages("seq", channel="telegram", kind={"message", "edit", "command"}))
+        deleted = ((one.confirmed, update) for one in self.platforms for update in one.updates if update.deletes)
+        if any(confirmed < update.update_id for confirmed, update in deleted):
+            return False
+        kinds = {"message", "edit", "command"}
+        accepted = len(self.stored.messages("seq", channel={one.name for one in self.platforms}, kind=kinds))
+        written = sum(not update.deletes for one in self.platforms for update in one.updates)
         moves = [update for update in self.platform.updates if update.moves_to]
         if self.platform.deaf:  # what is missed meanwhile nobody waits for
             moves = self.platform.live
-        elif accepted + len(moves) != len(self.platform.updates):
+        elif accepted + len(moves) != written:
             return False
         if not all(map(self.has, moves)):
             return False
@@ -541,10 +569,12 @@ def _config(world: World) -> Config:
         channels=Channels(
             console=Console(enabled=False),
             telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
+            discord=Discord.model_validate({"dm": {"policy": "open"}}),
+            slack=Slack.model_validate({"dm": {"policy": "open"}}),
         ),
         budget=Budget(turn=Limit(tokens=world.tokens)),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
-        queue=Queue(debounce_ms=world.debounce),
+        queue=Queue(debounce_ms=world.debounce, mode=world.mode, cap=1000),
         workspace=world.root / "workspace",
         state=world.root / "state",
     )

@@ -225,7 +225,7 @@ FAULTS = (
     Fault(
         "access/owner-commands-for-all",
         "Registry.get",
-        "if command and (by_owner or not command.owner_only) else None",
+        "if command and command.is_for(asker) else None",
         "",
         ("tests/bot/inbound/test_pairing.py::test_for_others_the_command_does_not_exist",),
     ),
@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "access/beats-end-a-session",
         "Claims._begin",
-        "begins_anew(session_key) if background else self._stale(",
-        "self._stale(",
+        "begins_anew(session_key) if background else self.stale(",
+        "self.stale(",
         ("tests/bot/inbound/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
     ),
     Fault(

@@ -18,6 +18,13 @@ FAULTS = (
         (f"{_BURSTS}all_are_shown_in_full_and_allowed_together",),
     ),
     Fault(
+        "approvals/numbers-that-are-passed-on-pick",
+        "meant_by",
+        "(None, ()) if message.forwarded else (",
+        "(None, plain.picked(said)) if message.forwarded else (",
+        (f"{_BURSTS}numbers_of_somebody_else_pick_none",),
+    ),
+    Fault(
         "approvals/who-picks-some-allows-all",
         "Ask.decisions",
         "picked and number not in picked",
@@ -96,9 +103,9 @@ FAULTS = (
     ),
     Fault(
         "approvals/others-read-what-one-is-told",
-        "CommandRunner._blocks",
-        "(private or call.message.kind is InboundKind.COMMAND)",
-        "call.message.kind is InboundKind.COMMAND",
+        "Answer.blocks",
+        "(private or message.kind is InboundKind.COMMAND)",
+        "message.kind is InboundKind.COMMAND",
         (f"{_TESTS}who_may_decide_and_where",),
     ),
     Fault(

@@ -101,8 +101,8 @@ FAULTS = (
     Fault(
         "budgets/others-may-allow-more",
         "bot/runs/budget_waits.py",
-        "owner_only=True",
-        "owner_only=False",
+        "arguments=BudgetArguments)",
+        'arguments=BudgetArguments, guests="direct")',
         (f"{_WAITS}who_is_no_owner_cannot_allow_more",),
     ),
     Fault(

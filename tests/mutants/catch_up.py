@@ -193,9 +193,9 @@ FAULTS = (
     ),
     Fault(
         "catch-up/an-old-stop-stops-what-is-new",
-        "_stop",
-        "until = said_at if",
-        "until = sys.maxsize if",
+        "reaches",
+        "return said_at if",
+        "return sys.maxsize if",
         (f"{_TEST}a_stop_that_is_found_hours_later_stops_nothing_that_was_said_since",),
     ),
     Fault(

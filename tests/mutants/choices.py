@@ -16,9 +16,9 @@ FAULTS = (
     ),
     Fault(
         "choices/not-understood-takes-the-buttons",
-        "CommandRunner._keep",
-        "chosen = () if said.mistake else await self._chosen(call)",
-        "chosen = await self._chosen(call)",
+        "Say.persist",
+        "() if self.mistake else await answer.chosen()",
+        "await answer.chosen()",
         (CHOICES + "::test_a_button_that_is_not_understood_keeps_its_message",),
     ),
     Fault(
@@ -30,9 +30,9 @@ FAULTS = (
     ),
     Fault(
         "choices/native-command-is-answered-elsewhere",
-        "CommandRunner._blocks",
-        "if call.message.respond and (private or call.message.kind is InboundKind.COMMAND):",
-        "if call.message.kind is InboundKind.BUTTON and call.message.respond:",
+        "Answer.blocks",
+        "if message.respond and (private or message.kind is InboundKind.COMMAND):",
+        "if message.kind is InboundKind.BUTTON and message.respond:",
         (CHOICES + "::test_a_native_command_is_answered_by_its_handle",),
     ),
     Fault(
@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "choices/the-reaction-stays-on-what-is-stopped",
-        "_stop",
+        "stop_session",
         '        endings.take_acknowledgements_away(db, "seq=?", seq, now)\n',
         "        pass\n",
         ("tests/bot/inbound/test_acknowledge.py::test_it_goes_with_what_is_stopped",),

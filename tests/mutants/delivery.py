@@ -107,7 +107,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/max-age-not-configured",
-        "_outbox",
+        "outbox",
         "int(config.delivery.max_age.total_seconds() * 1000)",
         "86_400_000",
         (f"{_TESTS}what_could_not_be_delivered_for_too_long_is_given_up",),
@@ -153,7 +153,7 @@ FAULTS = (
     Fault(
         "delivery/begun-before-what-is-older",
         "plan",
-        "not (is_open or blocks[0].unless)",
+        "not (must_wait or blocks[0].unless)",
         "not blocks[0].unless",
         ("tests/bot/test_delivery.py::test_what_is_planned_behind_something_open_is_not_begun_before_it",),
     ),
@@ -265,8 +265,8 @@ FAULTS = (
     Fault(
         "delivery/begun-where-the-chat-was",
         "Deliveries.begin",
-        "AND conv_id=? AND state='planned' RETURNING",
-        "AND ?>0 AND state='planned' RETURNING",
+        "AND conv_id=? AND state='planned' AND",
+        "AND ?>0 AND state='planned' AND",
         ("tests/bot/inbound/test_moved.py::test_a_delivery_is_begun_only_where_it_is",),
     ),
     Fault(
@@ -302,7 +302,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/reply-to-not-read",
-        "delivery",
+        "read",
         'reply_to=reply_to or ""',
         'reply_to=""',
         (f"{_ACTIONS}everything_that_is_planned_reaches_the_channel_after_a_restart",),

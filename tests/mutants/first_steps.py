@@ -78,14 +78,14 @@ FAULTS = (
     Fault(
         "first-steps/a-closed-terminal-kills",
         "_run",
-        "loop.add_signal_handler(signal.SIGHUP, stop.set)",
+        "loop.add_signal_handler(signal.SIGHUP, on_hangup)",
         "pass",
         (f"{_RUN}a_signal_lets_an_answer_finish_before_your_eyes",),
     ),
     Fault(
         "first-steps/a-second-hangup-is-haste",
         "_run",
-        "loop.add_signal_handler(signal.SIGHUP, stop.set)",
+        "loop.add_signal_handler(signal.SIGHUP, on_hangup)",
         "loop.add_signal_handler(signal.SIGHUP, on_signal)",
         (f"{_RUN}a_signal_lets_an_answer_finish_before_your_eyes",),
     ),

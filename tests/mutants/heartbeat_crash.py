@@ -64,16 +64,16 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-crash/a-stop-drops-reminders",
-        "_stop",
+        "stop_session",
         " AND NOT {IN_BACKGROUND} AND seq < ?",
         " AND seq < ?",
         (f"{_JOBS}a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same",),
     ),
     Fault(
-        "heartbeat-crash/people-overtake-a-cut-run",
+        "heartbeat-crash/a-cut-job-before-people",
         "Claims.claim",
-        "for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:",
-        "for turn_id in [turn for turn, _, epoch in turns if epoch > 0 and background]:",
-        (f"{_JOBS}what_was_cut_goes_on_before_what_people_wrote_meanwhile",),
+        "for turn_id in (*cut, *unasked) if background else cut:",
+        "for turn_id in (*unasked, *cut) if background else cut:",
+        ("tests/bot/store/test_yielding.py::test_a_turn_that_was_cut_goes_before_it",),
     ),
 )

@@ -119,9 +119,9 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-replies/the-model-of-other-turns",
-        "_specs",
-        "            names[1], beats",
-        "            names[0], beats",
+        "answerers",
+        "Answerer(names[1], thinking, own)",
+        "Answerer(names[0], thinking, own)",
         (f"{_SHOWN}beats_have_a_model_of_their_own",),
     ),
     Fault(

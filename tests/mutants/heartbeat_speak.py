@@ -32,8 +32,8 @@ FAULTS = (
     Fault(
         "heartbeat-speak/a-command-for-anybody",
         "build",
-        "run=schedule, arguments=ScheduleArguments, owner_only=True",
         "run=schedule, arguments=ScheduleArguments",
+        'run=schedule, arguments=ScheduleArguments, guests="direct"',
         (f"{ORDERS}for_others_there_is_no_such_command",),
     ),
     Fault(

@@ -74,8 +74,8 @@ FAULTS = (
     Fault(
         "inbound/edits-of-an-old-conversation-are-mentioned",
         "noted",
-        "AND transcript_id=?",
-        "AND transcript_id<>-?",
+        "WHERE transcript_id=? AND turn_id",
+        "WHERE transcript_id<>-? AND turn_id",
         (f"{_EDITS}a_new_conversation_is_not_told_of_the_old_one",),
     ),
     Fault(

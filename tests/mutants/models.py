@@ -288,7 +288,7 @@ FAULTS = (
     Fault(
         "models/everybody-sees-the-cause",
         "RunJournal.__init__",
-        "turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))",
+        "alone and all(map(dependencies.is_owner, turn.messages))",
         "True",
         (f"{_MODEL_ERRORS}an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service",),
     ),

@@ -99,9 +99,9 @@ FAULTS = (
     ),
     Fault(
         "outages/anybody-chooses-for-a-group",
-        "_not_here",
-        "call.by_owner or",
-        "True or",
+        "bot/runs/model_commands.py",
+        'arguments=ModelArguments, guests="direct"',
+        'arguments=ModelArguments, guests="everywhere"',
         (f"{_MODELS}in_a_group_only_an_owner_chooses",),
     ),
     Fault(

@@ -22,9 +22,9 @@ FAULTS = (
     ),
     Fault(
         "people/a-code-lets-in-on-every-account",
-        "People.is_paired",
-        "return (origin.place.channel, origin.place.account, origin.sender) in self._paired",
-        "return any((one[0], one[2]) == (origin.place.channel, origin.sender) for one in self._paired)",
+        "People.let_in_by",
+        "(channel, origin.place.account, origin.sender) in self._paired",
+        "any((one[0], one[2]) == (channel, origin.sender) for one in self._paired)",
         (f"{_STANDS}test_a_code_opens_the_account_that_it_was_given_for",),
     ),
     Fault(
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "people/the-store-comes-before-memory",
         "Pairing.stand",
-        'take_back = self.people.shut_out(who, blocked=order == "block") if order != "owner" else lambda: None',
+        'take_back = self.people.shut_out(who, blocked=order == "block") if not lets_in else lambda: None',
         "take_back = lambda: None",
         (
             f"{_STANDS}test_what_comes_while_it_is_being_stored_is_decided_by_it",
@@ -194,8 +194,8 @@ FAULTS = (
     Fault(
         "people/anybody-activates",
         "bot/runs/settings_commands.py",
-        "arguments=ActivationArguments, owner_only=True",
-        "arguments=ActivationArguments",
+        'arguments=ActivationArguments, guests="direct"',
+        'arguments=ActivationArguments, guests="everywhere"',
         ("tests/bot/inbound/test_activation.py::test_only_owners_set_it_and_only_among_others",),
     ),
 )

@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "plain-words/words-of-somebody-else",
         "meant_by",
-        "word = None if message.forwarded else plain",
-        "word = plain",
+        "word, numbers = (None, ()) if message.forwarded else (",
+        "word, numbers = (",
         (f"{_ELSE}[forwarded]",),
     ),
     Fault(
@@ -109,7 +109,7 @@ FAULTS = (
     ),
     Fault(
         "plain-words/parsed-as-commands",
-        "CommandRunner._carry_out",
+        "CommandRunner._effect",
         " if call.message.decides is None else self.approvals.of_words",
         "",
         (f"{_KEPT}an_answer_is_carried_out_after_a_start",),

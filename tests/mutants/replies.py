@@ -2,9 +2,73 @@
 
 from tests.mutants import Fault
 
+_CODE = "tests/bot/replies/test_long_code.py::test_"
 _ASIDES = "tests/bot/replies/test_side_messages.py::test_"
 
 FAULTS = (
+    Fault(
+        "replies/long-code-is-sent-before-it-is-closed",
+        "Chunker._keep",
+        "self._wait(text, for_file=True)\n                return None",
+        "pass",
+        (f"{_CODE}nothing_of_it_comes_before_it_is_closed",),
+    ),
+    Fault(
+        "replies/short-code-is-a-file",
+        "Chunker._keep",
+        "self._messages(code.showing(code.content)) > _MOST_OF_CODE",
+        "True",
+        (f"{_CODE}what_is_shorter_or_too_large_for_a_file_is_cut_as_ever",),
+    ),
+    Fault(
+        "replies/words-before-long-code-are-in-its-block",
+        "Chunker._keep",
+        "if text[begin:start].strip():",
+        "if False:",
+        (f"{_CODE}it_is_one_block_however_it_streams",),
+    ),
+    Fault(
+        "replies/first-lines-without-the-file",
+        "Replies._code",
+        "return (*shown, replace(file,",
+        "return shown or (replace(file,",
+        (f"{_CODE}it_is_sent_in_the_order_of_the_answer",),
+    ),
+    Fault(
+        "replies/long-code-says-nothing",
+        "Replies._code",
+        "self._messages), said)",
+        'self._messages), "")',
+        (f"{_CODE}a_file_that_was_planned_before_a_crash_is_sent_once_and_the_answer_goes_on",),
+    ),
+    Fault(
+        "replies/the-file-of-code-is-not-on-the-disk-while-it-streams",
+        "RunJournal._plan",
+        "await self._files.save()",
+        "pass",
+        (f"{_CODE}a_file_that_was_planned_before_a_crash_is_sent_once_and_the_answer_goes_on",),
+    ),
+    Fault(
+        "replies/the-file-of-code-is-not-on-the-disk-at-the-end",
+        "RunJournal._last_blocks",
+        "await self._files.save()",
+        "pass",
+        (f"{_CODE}it_is_sent_in_the_order_of_the_answer[off]",),
+    ),
+    Fault(
+        "replies/a-file-beside-code-is-forgotten",
+        "said_by",
+        "max(iif(piece, NULL, file))",
+        "max(file)",
+        (f"{_CODE}a_file_that_was_sent_beside_code_is_not_sent_again_after_a_restart",),
+    ),
+    Fault(
+        "replies/files-where-a-channel-sends-none",
+        "Replies.__init__",
+        "channel is not None and Action.FILE in channel.capabilities.actions",
+        "channel is not None",
+        (f"{_CODE}where_no_files_are_sent_it_comes_in_messages",),
+    ),
     Fault(
         "replies/aside-taken-for-words",
         "SideMessages._aside",
@@ -57,8 +121,8 @@ FAULTS = (
     Fault(
         "replies/anybody-shows-reasoning-in-groups",
         "bot/runs/settings_commands.py",
-        "others_read and not call.by_owner",
-        "False",
+        'arguments=ReasoningArguments, guests="direct"',
+        'arguments=ReasoningArguments, guests="everywhere"',
         (f"{_ASIDES}in_groups_owners_decide_about_reasoning",),
     ),
     Fault(

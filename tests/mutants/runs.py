@@ -104,7 +104,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/background-takes-all-places",
-        "Lanes.__init__",
+        "Lanes.allow",
         "max(1, places // 2)",
         "places",
         ("tests/bot/runs/test_lanes.py::test_the_background_has_half_of_the_places",),
@@ -147,8 +147,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/calls-not-marked-before-they-run",
         "_run_group",
-        "        await journal.start_calls(list(map(pipeline.start, ready)))\n",
-        "        pass\n",
+        "        begun = await journal.start_calls(starts)\n",
+        "        begun = Begun.YES\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
     ),
     Fault(
@@ -182,8 +182,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/waiting-for-the-store-counts-as-running",
         "TurnRunner._wait_for_store",
-        "self._release(turn, since)",
-        "self._release(turn)",
+        "self.put_back(turn, since)",
+        "self.put_back(turn)",
         ("tests/bot/runs/test_lanes.py::test_waiting_for_the_store_is_no_running_time",),
     ),
     Fault(
@@ -213,7 +213,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/messages-of-several-places-taken-together",
         "_together",
-        "takewhile(lambda row: row[4:] == found[0][4:], found[1:])",
+        "takewhile(lambda row: list(row[5:]) == where, found[1:])",
         "takewhile(bool, found[1:])",
         (
             f"{_SEVERAL}::test_what_came_from_another_place_is_another_turn",
@@ -265,7 +265,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/a-stop-does-not-count-what-steered",
-        "_stop",
+        "stop_session",
         "sum(steering for _, steering in begun)",
         "0",
         ("tests/bot/runs/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),

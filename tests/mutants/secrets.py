@@ -46,7 +46,7 @@ FAULTS = (
     ),
     Fault(
         "secrets/shown-inside-urls",
-        "_shown",
+        "_starred",
         "else mask_url(value)[0]",
         "else value",
         ("tests/bot/config/test_cli.py::test_get_shows_no_secret_inside_urls_or_parameters",),
@@ -95,9 +95,9 @@ FAULTS = (
     ),
     Fault(
         "secrets/not-as-json-writes-them",
-        "Redactor.__init__",
-        "{*known, *in_json}",
-        "{*known}",
+        "Redactor.learn",
+        "*known, *in_json}",
+        "*known}",
         (f"{_SHAPES}known_values_are_found_as_json_writes_them",),
     ),
     Fault(

@@ -5,7 +5,31 @@ from tests.mutants import Fault
 _TWICE = "tests/bot/test_shown_twice.py::test_"
 _SHOWING = "tests/bot/replies/test_showing.py::test_"
 
+_REACTIONS = "tests/bot/replies/test_reactions.py::test_"
+_TASKS = "tests/bot/runs/test_task_list.py::test_"
+
 FAULTS = (
+    Fault(
+        "showing/a-tool-is-not-seen",
+        "RunJournal.start_calls",
+        '        self.typing.state("tool")\n',
+        "",
+        (f"{_REACTIONS}it_follows_the_run",),
+    ),
+    Fault(
+        "showing/what-waits-for-a-person-looks-as-before",
+        "Typing.waits",
+        '            await self.reaction.stay("waiting")\n',
+        "            pass\n",
+        (f"{_REACTIONS}it_says_that_a_person_is_awaited",),
+    ),
+    Fault(
+        "showing/each-call-shows-a-list-of-its-own",
+        "TaskListTool.run",
+        "        if fate.ids:\n            source = shown",
+        "        if False:\n            source = shown",
+        (f"{_TASKS}it_is_sent_once_and_then_edited",),
+    ),
     Fault(
         "showing/all-previews-follow-a-cut",
         "close_cut_answer",

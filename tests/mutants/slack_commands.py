@@ -10,8 +10,8 @@ _NOTICES = f"{_WIRE}a_command_between_two_people_moves_no_notices_to_them"
 FAULTS = (
     Fault(
         "slack_commands/the-second-half-is-public",
-        "CommandRunner._blocks",
-        "alone = len(blocks) if self._apart(call) else 1",
+        "Answer.blocks",
+        "alone = len(blocks) if self.apart else 1",
         "alone = 1",
         (
             "tests/bot/test_choices.py::"
@@ -21,8 +21,8 @@ FAULTS = (
     ),
     Fault(
         "slack_commands/one-message-is-edited-again-and-again",
-        "CommandRunner._blocks",
-        "alone = len(blocks) if self._apart(call) else 1",
+        "Answer.blocks",
+        "alone = len(blocks) if self.apart else 1",
         "alone = len(blocks)",
         (
             "tests/bot/test_choices.py::"
@@ -136,8 +136,8 @@ FAULTS = (
     ),
     Fault(
         "slack_commands/stop-stops-nothing-in-threads",
-        "StopCommands.carry_out",
-        "if apart and not effect.renew else",
+        "StopCommands.stop",
+        "if answer.apart else",
         "if False else",
         (f"{_WIRE}stop_reaches_the_runs_in_the_threads_of_its_channel",),
     ),

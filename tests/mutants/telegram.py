@@ -311,7 +311,7 @@ FAULTS = (
     ),
     Fault(
         "telegram/reactions-as-models-write-them",
-        "call_of",
+        "reaction",
         '.replace("\\ufe0f", "")',
         "",
         (f"{_ACTIONS}reactions_are_those_of_telegram",),

@@ -23,9 +23,9 @@ FAULTS = (
     ),
     Fault(
         "terminal/listed-when-not-enabled",
-        "_assemble",
-        "Health([one for one in accounts if one.section.enabled or not one.section.local]",
-        "Health(accounts",
+        "Health.view",
+        " if one.section.enabled or not one.section.local]",
+        "]",
         ("tests/bot/gateway/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
     ),
     Fault(

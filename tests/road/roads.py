@@ -209,6 +209,7 @@ async def travelling(folder: Path) -> AsyncIterator[Traveller]:
                 commit_probe=traveller.on_commit,
             )
             await traveller.service.start()
+            traveller.service.parts.health.lag.stop()  # it looks by real time, whatever is on a road
             try:
                 (folder / "workspace" / "HEARTBEAT.md").write_text("- Look whether the tomatoes are dry.\n")
                 await traveller.message()

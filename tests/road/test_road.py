@@ -29,36 +29,36 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(686, aim=600),
-        "files": Limit(88, aim=60),
+        "calls": Limit(698, aim=600),
+        "files": Limit(94, aim=60),
         "crossings": Limit(70),
-        "statements": Limit(45, aim=55),
+        "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_521),
-        "files": Limit(105),
+        "calls": Limit(2_546),
+        "files": Limit(112),
         "crossings": Limit(158),
-        "statements": Limit(161),
+        "statements": Limit(164),
         "commits": Limit(15),
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(750),
-        "files": Limit(86),
-        "crossings": Limit(116),
-        "statements": Limit(69),
+        "calls": Limit(766),
+        "files": Limit(89),
+        "crossings": Limit(118),
+        "statements": Limit(70),  # one asks whether a person waits
         "commits": Limit(4),
         "hops": Limit(23),
     },
     "aged message": {
-        "calls": Limit(686, aim=600),
-        "statements": Limit(45, aim=55),
+        "calls": Limit(698, aim=600),
+        "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
-    "aged tool": {"statements": Limit(70, aim=85), "commits": Limit(6), "hops": Limit(11)},
+    "aged tool": {"statements": Limit(74, aim=85), "commits": Limit(6), "hops": Limit(11)},
     "token": {"calls of agent": Limit(41, aim=50)},
 }
 # Tokens of the two answers whose difference is counted.

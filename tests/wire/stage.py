@@ -125,7 +125,7 @@ class Stage:
         document = {
             "agent": {"drain_seconds": 0, "receipts": "off"},
             "owners": [f"{self.side.name}:{self.side.alice}"],
-            "queue": {"debounce_ms": 0},
+            "queue": {"debounce_ms": 0, "mode": "followup"},
             "channels": {"console": {"enabled": False}, self.side.name: section},
             "workspace": self.home / "workspace",
             "state": self.home / "state",
@@ -192,7 +192,7 @@ class Stage:
         await asyncio.wait((starting,))
         if self.dead:
             await _drop(self._alive)
-            for channel in service.parts.channels:
+            for channel in [one.channel for one in service.parts.accounts]:
                 async with asyncio.timeout(PATIENCE):
                     await channel.close()
             await service.parts.fleet.close()

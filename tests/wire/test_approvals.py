@@ -108,7 +108,8 @@ async def test_only_who_may_decide_does_so_by_a_reply(tmp_path: Path) -> None:
             await at.quiet()
             assert at.now(card).buttons == card.buttons, platform
             if platform == "slack":  # a thread has no threads, so that nothing tells what is a reply to the request
-                at.write(bob, f"!approve {card.name} deny please")
+                at.scripts[platform, "aside"] = ()
+                at.write(bob, f"!approve {card.name} deny {platform}/aside")  # for a guest no command, but words
                 at.write(
                     Talk(alice.side, alice.person, bob.raw, bob.thread), f"!approve {card.name} deny I would rather not"
                 )

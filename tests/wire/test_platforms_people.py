@@ -136,6 +136,19 @@ async def test_signs_of_work_go_when_the_answer_is_there(name: str, tmp_path: Pa
 
 
 @every
+async def test_the_reaction_says_what_it_does(name: str, tmp_path: Path) -> None:
+    ack = {"ack": {"emoji": "👀", "states": {"done": "👌"}}}
+    async with staged(name, tmp_path, section=ack) as stage, stage.serving():
+        side, gate = stage.side, Gate()
+        stage.model.on("directly", Say("here", gate=gate))
+        directly = side.say("directly")
+        thinks, done = ("thinking_face", "ok_hand") if name.startswith("slack") else ("🤔", "👌")
+        await stage.until(lambda: side.marks(directly) == [thinks], "the sign of thinking in the place of the first")
+        gate.open()
+        await stage.until(lambda: side.posts() == ["here"] and side.marks(directly) == [done], "the end")
+
+
+@every
 async def test_what_the_model_writes_pings_nobody_and_shows_no_preview(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage, stage.serving():
         side = stage.side

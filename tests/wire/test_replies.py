@@ -142,6 +142,23 @@ async def test_streams_of_all_shapes_are_shown_as_they_should_be(mode: str, tmp_
     assert not found, "\n".join(found)
 
 
+async def test_code_that_needs_many_messages_comes_as_a_file(tmp_path: Path) -> None:
+    lines = [f"x{n} = {n}  # {'more of it, ' * 3}and more" for n in range(1500)]
+    code = "\n".join(lines)
+    async with answering(tmp_path, "block") as play, play.stage.serving():
+        seen = await play.all([("program", [Say(f"Here it is.\n\n```py\n{code}\n```\n\nRun it.", 60)])])
+        sizes = {platform: play.sides[platform].files() for platform in PLATFORMS}
+    assert not play.wrong, play.wrong
+    for platform in PLATFORMS:
+        one = seen[platform, "program"]
+        before, first, *_, behind = (text for text in one.texts if text)
+        assert (before, behind, list(one.files)) == ("Here it is.", "Run it.", ["code-1.py"]), platform
+        assert lines[14] in first, platform
+        assert lines[15] not in "".join(one.texts), platform
+        assert "The whole code, 1,500 lines, is in" in first, platform
+        assert sizes[platform] == [("code-1.py", len(code) + 1)], platform
+
+
 @pytest.mark.parametrize("mode", ["block", "preview"])
 async def test_what_a_tool_says_elsewhere_or_in_vain_is_said_here(mode: str, tmp_path: Path) -> None:
     async with answering(tmp_path, mode) as play, play.stage.serving():

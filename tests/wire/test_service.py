@@ -47,7 +47,7 @@ class Bot:
         self.config = Config.model_validate(
             {
                 "agent": {"model": "test/gpt-test", "drain_seconds": 0, "receipts": "off", **agent},
-                "queue": {"debounce_ms": 0},
+                "queue": {"debounce_ms": 0, "mode": "followup"},
                 "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
                 "channels": {
                     "console": {"enabled": False},

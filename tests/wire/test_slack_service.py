@@ -33,7 +33,7 @@ def config(slack: SlackServer, home: Path) -> Config:
         {
             "agent": {"model": "offline/offline", "drain_seconds": 0},
             "channels": {"console": {"enabled": False}, "slack": section},
-            "queue": {"debounce_ms": 0},
+            "queue": {"debounce_ms": 0, "mode": "followup"},
             "workspace": home / "workspace",
             "state": home / "state",
         }

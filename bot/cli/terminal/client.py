@@ -1,11 +1,12 @@
 """The gateway as its clients on this machine see it: typed values over the Unix socket, and two errors.
 
 A run belongs to its session: nothing here ends one but `abort`. Used by `hark run`'s terminal, `hark chat`,
-`hark agent`, `hark status`, `hark pairing`, `hark heartbeat` and `hark approvals`.
+and the commands of `hark` that ask a service.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -18,13 +19,20 @@ from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView, UsageView
 from bot.persistence.approvals import VERDICTS, Approval, Choice, Granted
+from bot.persistence.balance import Balance
+from bot.persistence.freezes import Freeze, Thawed, What
 from bot.persistence.people import Person, Standing
+from bot.persistence.sessions import Hit, TranscriptView
+from bot.sessions.formats import Format
+from bot.sessions.service import Exported, TakenIn
 
 # An event of a stream, with its position when it was persisted; updates have None.
 Received = tuple[int | None, AgentEvent]
 
 # Seconds that an answer may take.
 _PATIENCE = 10.0
+# The same of what reads or changes whole transcripts.
+_LONG = 600.0
 # Seconds without a sign of life that end a stream; the service gives one every 15.
 _SILENCE = 60.0
 
@@ -88,6 +96,10 @@ class Client:
         """What the service is doing."""
         return await self._ask(StatusView, "GET", "/v1/status")
 
+    async def restart(self) -> None:
+        """Start the service anew as soon as nothing runs; where that cannot be it is Rejected."""
+        await self._ask(dict[str, str], "POST", "/v1/restart", json={})
+
     async def pairing(self) -> list[Person]:
         """Who waits to be let in."""
         return await self._ask(list[Person], "GET", "/v1/pairing")
@@ -108,6 +120,14 @@ class Client:
         """What model calls have used."""
         return await self._ask(UsageView, "GET", "/v1/usage")
 
+    async def balance(self, since: str = "") -> Balance:
+        """The book of messages."""
+        return await self._ask(Balance, "GET", "/v1/balance", params={"since": since})
+
+    async def accept_message(self, message: str) -> Balance:
+        """Accept a message without an explanation; one that is explained is Rejected."""
+        return await self._ask(Balance, "POST", "/v1/balance", json={"message": message})
+
     async def heartbeat(self) -> HeartbeatView:
         """How the heartbeat stands."""
         return await self._ask(HeartbeatView, "GET", "/v1/heartbeat")
@@ -120,6 +140,14 @@ class Client:
         """Tell a session of an event; returns its key."""
         body = {"text": text, "now": now} | ({"session": session} if session else {})
         return (await self._ask(dict[str, str], "POST", "/v1/heartbeat/wake", json=body))["session"]
+
+    async def freeze(self, what: What) -> Sequence[Freeze]:
+        """Freeze something; returns all that is frozen."""
+        return await self._ask(list[Freeze], "POST", "/v1/freeze", json={"what": what})
+
+    async def thaw(self) -> Thawed:
+        """Let everything go on."""
+        return await self._ask(Thawed, "POST", "/v1/thaw", json={})
 
     async def approvals(self) -> list[Approval]:
         """What waits for a decision."""
@@ -139,6 +167,38 @@ class Client:
         """Delete a rule of what is always allowed."""
         await self._ask(dict[str, str], "POST", "/v1/approvals/rules", json={"forget": what})
         return True
+
+    async def listed(self) -> list[TranscriptView]:
+        """The transcripts of all sessions."""
+        return await self._ask(list[TranscriptView], "GET", "/v1/sessions", timeout=_LONG)
+
+    async def search(self, words: str) -> list[Hit]:
+        """The newest lines in which all words stand."""
+        return await self._ask(list[Hit], "GET", "/v1/sessions/search", params={"words": words}, timeout=_LONG)
+
+    async def export(self, name: str, form: Format) -> Exported:
+        """A transcript as a file; an unknown one is Rejected."""
+        query = {"of": name, "format": form}
+        with _reworded():
+            response = await self._http.get("/v1/sessions/export", params=query, timeout=_LONG)
+        if not response.is_success:
+            raise _rejection(response)
+        return Exported(name, response.text)
+
+    async def take_in_file(self, path: Path, session: str) -> TakenIn:
+        """Import a file; what cannot be is Rejected."""
+        body = {"path": str(path), "session": session}
+        return await self._ask(TakenIn, "POST", "/v1/sessions/import", json=body, timeout=_LONG)
+
+    async def prune(self, older_than: timedelta | None, keep: int | None) -> int:
+        """Delete old transcripts."""
+        body = {"older_than": older_than.total_seconds() if older_than is not None else None, "keep": keep}
+        return (await self._ask(dict[str, int], "POST", "/v1/sessions/prune", json=body, timeout=_LONG))["pruned"]
+
+    async def forget_person(self, who: str) -> str:
+        """Delete a person's data; of whom nothing is stored, is Rejected."""
+        body = {"who": who}
+        return (await self._ask(dict[str, str], "POST", "/v1/sessions/forget", json=body, timeout=_LONG))["text"]
 
     async def console(self, position: int) -> ConsoleView:
         """Where a terminal begins that has shown its conversation up to this position."""

@@ -2,23 +2,17 @@
 
 import re
 
-from bot.commands import builtin, registry
+from bot.commands.registry import nearest as nearest_of
+from bot.wording import LISTED, UNLISTED
 
 # These close the terminal, and never reach the service.
 LEAVE = ("/quit", "/exit")
-# The commands of features, which would take long to import for their names alone.
-_OTHERS = (
-    *("status", "stop", "abort", "new", "reset", "verbose", "reasoning", "activation", "pairing", "people"),
-    *("approve", "answer", "approvals", "heartbeat", "schedule"),
-)
 _WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
 
 
 def words() -> tuple[str, ...]:
     """Return every word with a slash that can be typed, in alphabetical order."""
-    own = (name for command in builtin.build("", ()).commands for name in (command.name, *command.aliases))
-    names = (*own, *_OTHERS)
-    return tuple(sorted((*(f"/{name}" for name in names), *LEAVE)))
+    return tuple(sorted((*(f"/{name}" for name in (*LISTED, *UNLISTED)), *LEAVE)))
 
 
 def nearest(text: str) -> str | None:
@@ -27,5 +21,5 @@ def nearest(text: str) -> str | None:
     names = [word.removeprefix("/") for word in words()]
     if found is None or found[1].lower() in names:
         return None
-    near = registry.nearest(found[1], names)
+    near = nearest_of(found[1], names)
     return f"/{near}" if near else None

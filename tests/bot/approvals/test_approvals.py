@@ -170,7 +170,6 @@ async def test_what_is_not_understood_decides_nothing(tmp_path: Path) -> None:
         assert hark.stored.approvals("state") == [("open",)]
         other = await begin(hark, "2", count=2, then="")
         assert (await order(hark, "/approvals")).count("for telegram:") == 2
-        assert (await order(hark, "/approvals", "2")).count("for telegram:") == 1
         shared = next(n for n in range(33) if ident[:n] != other[:n]) - 1
         if shared:  # by chance
             assert (await order(hark, f"/approve {ident[:shared]} once")).startswith("Several are meant")
@@ -192,9 +191,11 @@ async def test_who_may_decide_and_where(tmp_path: Path) -> None:
         bot = at(GROUP, "3")
         bot["origin"] = Origin(place=GROUP, sender="3", message_id="1", by_bot=True)
         await order(hark, f"/approve {ident} once", **bot)
-        assert (await order(hark, f"/approve {ident} once", **at(OTHER, "2"))).startswith("There is no request")
+        pressed = {"kind": InboundKind.BUTTON}
+        forged = await order(hark, f"/approve {ident} once", **at(OTHER, "2"), **pressed)
+        assert forged.startswith("There is no request")
         assert (await order(hark, f"/approve {ident} once", **at(OTHER, "3"))).startswith("Decide that where")
-        assert (await order(hark, f"/approve {ident} once", "2")).startswith("There is no request")
+        assert (await order(hark, f"/approve {ident} once", "2", **pressed)).startswith("There is no request")
         assert "rm -rf" not in await order(hark, "/approvals", **at(OTHER, "1"))
         assert "rm -rf" in await order(hark, "/approvals", "1")
         assert hark.stored.approvals("state") == [("open",)]
@@ -255,8 +256,9 @@ async def test_requests_are_forwarded(tmp_path: Path) -> None:
         (here,), (there,) = shows(hark, "2"), shows(hark, "-100")
         assert (here.body, here.buttons) == (f"⏳ `rm -rf build` waits for somebody's decision (`{ident[:8]}`).", ())
         assert "Asked on Telegram." in there.body
-        assert (await order(hark, f"/approve {ident} once", **at(GROUP, "5"))).startswith("An owner decides")
-        await press(hark, "Always allow", there)
+        await press(hark, "Always allow", there, "5")
+        assert hark.channel.sent[-1].body.startswith("There is no request")
+        assert (await order(hark, f"/approve {ident} always", **at(GROUP, "1"))).startswith("✓ Allowed always")
         await hark.until(lambda: "done" in hark.channel.texts("2"), "the answer")
         await hark.delivered()
         assert shows(hark, "-100")[-1].body.endswith("✓ **Allowed always** by telegram:1")
@@ -360,7 +362,8 @@ async def test_a_question_with_options(tmp_path: Path) -> None:
             ("💬 3", f"/answer {ident} #1"),
             ("💬 5", f"/answer {ident} #2"),
         ]
-        assert (await order(hark, f"/approve {ident} once", "2")).startswith("That is a question")
+        pressed = {"kind": InboundKind.BUTTON}
+        assert (await order(hark, f"/approve {ident} once", "2", **pressed)).startswith("That is a question")
         await order(hark, f"/answer {ident} 5", "4")
         assert hark.stored.approvals("state") == [("open",)]
         await press(hark, "💬 5", shown, "2", "Bo")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.persistence.approvals import Choice
+from channels.message import Quoted
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import labels, order, shows
 from tests.bot.approvals.test_parking import over, results
@@ -79,6 +80,17 @@ async def test_some_are_picked(tmp_path: Path, said: str) -> None:
             "did three",
         ]
         assert hark.stored.approvals("state", "picked") == [("once", "[1, 3]")]
+
+
+async def test_numbers_of_somebody_else_pick_none(tmp_path: Path) -> None:
+    acts = Acts()
+    async with running(tmp_path, config=CONFIG, tools=acts.tools) as hark:
+        await asks(hark, "one", "two", "three", then="")
+        shown = [one for one, buttons in hark.stored.deliveries("platform_id", "buttons") if buttons]
+        passed_on = Quoted(author="Bo", text="1 3")
+        await hark.write("1 3", forwarded=passed_on, reply_to=shown[0])
+        await hark.until(lambda: len(hark.stored.deliveries("body")) > 1, "an answer")
+        assert (acts, hark.stored.approvals("state")) == ([], [("open",)])
 
 
 async def test_denied_none_runs(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from agent.tools.base import Ask, CallContext
 from bot.approvals.commands import LATE
 from bot.persistence.approvals import Approval, Choice
+from channels.message import InboundKind
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import Commanding, begin, order, shows
 from tests.bot.approvals.test_parking import over
@@ -65,14 +66,14 @@ async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path) -> None:
 
 
 async def test_who_may_no_longer_approve_does_not(tmp_path: Path) -> None:
-    """Neither by a command nor by a button or a plain word; what somebody was shown before does not count."""
+    """Neither by a button nor by a plain word, and /approve does not exist for them, whatever they were shown."""
     before: dict[str, Any] = {"owners": ["telegram:1", "telegram:3"]}
     tool = Commanding()
     async with running(tmp_path, config=before, tools=lambda watch: [tool]) as hark:
         ident = await begin(hark, "3", then="")
         await hark.delivered()
     async with running(tmp_path, tools=lambda watch: [tool], time=hark.time) as hark:
-        answer = await order(hark, f"/approve {ident} once", "3")
+        answer = await order(hark, f"/approve {ident} once", "3", kind=InboundKind.BUTTON)
         assert answer.startswith("An owner decides about `rm -rf build`, nobody else.")
         await hark.write("yes", sender="3", reply_to="1")
         await hark.until(lambda: len(hark.channel.sent) == 2, "the answer to the reply")

@@ -64,7 +64,8 @@ async def test_strangers_learn_nothing_of_a_request(tmp_path: Path) -> None:
                     denied = f"There is no request {one}. `/approvals` lists those that wait."
                     for place in ({"place": OTHER}, {"place": HOME}):
                         assert await forged(hark, sends.format(one), "9", **place) == denied
-                    assert await order(hark, sends.format(one), "9", **at(OTHER, "9")) == denied
+                    if sends.startswith("/answer"):  # /approve does not exist for who types it there
+                        assert await order(hark, sends.format(one), "9", **at(OTHER, "9")) == denied
         assert hark.stored.approvals("state") == [("open",)]
         assert not [one for one in hark.channel.sent if "secret" in one.body and one.place.chat != "-100"]
 
@@ -98,6 +99,7 @@ def approval_named(ident: str) -> Approval:
         turn_id="t",
         call_id="c",
         session_key="s",
+        by_itself=False,
         place=GROUP,
         asker="telegram:2",
         tool="exec",

@@ -157,22 +157,24 @@ async def test_a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same(t
         assert "message" not in hark.channel.texts()[0]
 
 
-async def test_what_was_cut_goes_on_before_what_people_wrote_meanwhile(tmp_path: Path) -> None:
+async def test_what_people_wrote_goes_before_a_job_that_was_cut(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         time, now = hark.time, hark.time.now()
         await hark.service.parts.store.schedules.put(job("j", At(now + 5000), now, own=False), 100)
+        hark.model.add(Hang())
         hark.model.add(Hang())
         time.advance(5)
         await hark.service.parts.dispatcher.tick()
         await hark.until(lambda: hark.model.requests, "the run")
         await hark.write("what is for dinner?")
+        await hark.model.until_requests(2)
     async with running(tmp_path, time=time) as hark:
-        hark.model.add("take the cake out")
         hark.model.add("fish")
-        assert await hark.until_texts(2) == ["take the cake out", "fish"]
+        hark.model.add("take the cake out")
+        assert await hark.until_texts(2) == ["fish", "take the cake out"]
         assert [request.messages[-1].text.split("\n")[-1] for request in hark.model.requests] == [
-            "look",
             "what is for dinner?",
+            "look",
         ]
 
 

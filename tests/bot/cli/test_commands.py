@@ -40,7 +40,7 @@ async def test_chat_starts_a_service_of_its_own_and_answers_every_line(alone: Pa
     assert (done.code, done.error) == (0, f"A new Hark begins in {alone / 'state'}.\n")
     assert "three" not in done.out
     assert done.out.startswith(OFFLINE)
-    assert done.out.index("one\n") < done.out.index("two\n") < done.out.index("`/new` ")
+    assert done.out.index("one\n") < done.out.index("two\n") < done.out.index("`/new [model] [words]` ")
     assert "\x1b" not in done.out
     assert not (alone / "state" / "hark.sock").exists()
 

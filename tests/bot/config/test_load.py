@@ -177,7 +177,7 @@ agent:
   max_steps: true
   model: antropic/claude
 owners: [telegram:1, foo:2, 12]
-send_policy: []
+hooks: []
 chanels: {}
 channels:
   telegram:
@@ -203,7 +203,7 @@ agent: {}
             "config.yaml:7: owners[2]: found `12`; allowed: <platform>:<id> such as telegram:12345, with "
             "one of "
             "telegram, discord, slack, console, http",
-            "config.yaml:8: send_policy: this part of Hark is not in this version yet; remove it",
+            "config.yaml:8: hooks: this part of Hark is not in this version yet; remove it",
             "config.yaml:9: chanels: unknown key; nearest known name is `channels`",
             "config.yaml:13: channels.telegram.dm.allow_from[1]: found `bob`; allowed: a Telegram user "
             "id, which is "
@@ -313,8 +313,8 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
-                "send_policy: []\n",
-                "config.yaml:1: send_policy: this part of Hark is not in this version",
+                "hooks: []\n",
+                "config.yaml:1: hooks: this part of Hark is not in this version",
             ),
             (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",

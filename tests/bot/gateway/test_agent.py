@@ -434,6 +434,7 @@ async def test_the_status_of_the_service(tmp_path: Path) -> None:
             "undelivered": 0,
             "failed_deliveries": 0,
             "uncertain_deliveries": 0,
+            "frozen": "",
             "models_down": [],
             "expired_deliveries": 0,
             "lost": [],

@@ -38,6 +38,11 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
         control=Control(parts.dispatcher),
         requests=parts.requests,
         usage=UsageReport(parts.store, parts.clock),
+        sessions=parts.sessions,
+        forget=parts.forget,
+        freezer=parts.freezer,
+        book=parts.book,
+        restart=parts.restart,
     )
     return Gateway(served, folder / "hark.sock", tcp)
 

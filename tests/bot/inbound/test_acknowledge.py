@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bot.inbound.routing import acknowledge
+from bot.replies.reactions import acknowledge
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Action
 from channels.settings import Acknowledgement

@@ -15,16 +15,32 @@ from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Gate, Hang, Say
 
+ANSWERS = "`test/scripted` answers."
+BEGINS = "Begin a new conversation; the old one is kept."
+NEW = f"New conversation. {ANSWERS}"
 OWNERS = (
     "\n- /pairing \\<action> [code] – Who asks to write to me, and the codes that they were given.",
     "\n- /people [action] [who] – Who may write to me and who may not, and what is to change: revoke, block or owner,"
     " and who.",
-    "\n- /activation [mode] – What I answer in this group, channel or thread: what names me, everything, or only"
-    " commands.",
+    "\n- /approve [id] [decision] [reason] – Decide about what I ask for.",
+    "\n- /approvals – What waits for a decision.",
+    "\n- /why – What I asked and did last, and because of what.",
     "\n- /schedule [action] [details] – Reminders and jobs: list; at TIME, every 2h or cron “0 9 * * 1-5”, and what to"
     " do; pause, resume, … ID.",
     "\n- /heartbeat [action] – Whether and when I look by myself what needs attention.",
+    "\n- /restart – Start anew, as soon as nothing runs.",
+    "\n- /config [action] [key] [value] – What is configured, and its change.",
+    "\n- /allowlist [action] [who] – Who may write to me directly without being an owner: list, add or remove, and"
+    " who.",
+    "\n- /sessions [action] [what] – The transcripts of this place; search all for words, or resume an older one.",
+    "\n- /export [format] – This conversation as a file.",
+    "\n- /memory – What I keep in memory here.",
+    "\n- /skills – What skills there are; they come with a later version.",
+    "\n- /subagents – What subagents there are; they come with a later version.",
     "- /budget [choice] [turn] – What waits for a budget: more, cheaper or tomorrow.\n",
+    "- /freeze [what] – Stop everything, or only tools, the network or beats, until /thaw.\n",
+    "- /thaw – Let go on what was frozen.\n",
+    "- /send [mode] – Whether what I say in this conversation is sent.\n",
 )
 
 
@@ -55,12 +71,12 @@ async def ask(hark: Hark, text: str, name: str = "x") -> TurnView:
 async def test_help(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         listed = await command(hark, "/help")
-        for name in ("/help [command]", "/start", "/status", "/stop", "/new", "/reset"):
+        for name in ("/help [command]", "/start", "/status", "/stop", "/new [model] [words]", "/retry"):
             assert f"- {name} – " in listed
         assert await command(hark, "/commands") == listed
         assert await command(hark, " /HELP ") == await command(hark, "!help") == listed
         assert await command(hark, "/help stop") == "`/stop` Stop the run, and drop what waits. Also: /abort."
-        assert await command(hark, "/help /new") == "`/new` Begin a new conversation; the old one is kept."
+        assert await command(hark, "/help /new") == "`/new [model] [words]` " + BEGINS
         assert await command(hark, "/help dance") == "There is no command 'dance'. /help lists all."
         assert await command(hark, "/help", sender="2") == without(listed)
         assert await command(hark, "/help pairing", sender="2") == "There is no command 'pairing'. /help lists all."
@@ -71,8 +87,8 @@ async def test_help(tmp_path: Path) -> None:
 
 async def test_wrong_arguments_are_explained(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        answer = await command(hark, "/new day")
-        assert answer == "/new takes nothing behind it, and 'day' was there. Usage: /new"
+        answer = await command(hark, "/models here")
+        assert answer == "/models takes nothing behind it, and 'here' was there. Usage: /models"
         assert hark.model.requests == []
 
 
@@ -191,7 +207,7 @@ async def test_a_command_that_comes_twice_is_carried_out_once(tmp_path: Path) ->
         await hark.accept(message, message)
         await hark.accept(message)
         await hark.write("/status")
-        assert (await hark.until_texts(2))[0] == "New conversation."
+        assert (await hark.until_texts(2))[0] == NEW
         assert "scripted" in hark.channel.texts()[1]
 
 
@@ -205,7 +221,8 @@ async def test_a_new_conversation_keeps_the_old_one_readable(tmp_path: Path, nam
         await hang.entered()
         await hark.write("please")
         hark.time.advance(1)
-        assert await command(hark, name) == "New conversation. What was running is stopped. 1 waiting message dropped."
+        stopped = "New conversation. What was running is stopped. 1 waiting message dropped."
+        assert await command(hark, name) == f"{stopped} {ANSWERS}"
         await hark.say("hello")
         request = hark.model.requests[-1]
         assert [message.text.rpartition("\n")[2] for message in request.messages] == ["hello"]
@@ -226,7 +243,7 @@ async def test_commands_of_programs(tmp_path: Path) -> None:
         assert (stop.state, stop.text, stop.outcome) == (TurnState.DONE, "Stopped.", "completed")
         view = await running_turn
         assert (view.state, view.outcome) == (TurnState.STOPPED, "aborted")
-        assert (await ask(hark, "/new")).text == "New conversation."
+        assert (await ask(hark, "/new")).text == NEW
         assert (await ask(hark, "what is this?")).state is TurnState.DONE
 
 
@@ -247,7 +264,7 @@ async def test_a_command_that_was_accepted_before_the_end_is_carried_out_after_t
         hark.service.parts.commands.begin = lambda *_: None  # type: ignore[method-assign]  # the process ends first
         await hark.write("/new")
     async with running(tmp_path) as hark:
-        assert await hark.until_texts(1) == ["New conversation."]
+        assert await hark.until_texts(1) == [NEW]
         await hark.say("hello")
         assert len(hark.model.requests[0].messages) == 1
 

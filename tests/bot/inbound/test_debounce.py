@@ -87,7 +87,7 @@ async def test_programs_do_not_wait(tmp_path: Path) -> None:
 
 
 async def test_a_window_that_began_during_a_run_is_a_turn_of_its_own(tmp_path: Path) -> None:
-    async with running(tmp_path, config=ON) as hark:
+    async with running(tmp_path, config={"queue": {"debounce_ms": 1000, "mode": "followup"}}) as hark:
         hang = Hang()
         hark.model.add(hang, "done")
         await later(hark, 0, "one")

@@ -42,7 +42,7 @@ def newest(hark: Hark) -> str:
 
 
 async def test_what_waits_is_replaced_or_withdrawn_also_from_another_thread(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
+    async with running(tmp_path, config={"queue": {"mode": "followup"}}) as hark:
         _, hang = await answering(hark, "one")
         two, three, four = (hark.message(text) for text in ("two", "three", "four"))
         await hark.accept(two, three, four)

@@ -8,17 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.inbound.gate import gate
-from bot.people.access import refusal
+from bot.people.access import LetInBy, refusal
 from bot.persistence.causes import Cause
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.settings import AccountSection, Group
 from channels.telegram.settings import TelegramAccount
 
+BY: dict[str, LetInBy] = {"3": "code", "4": "order"}
+
 
 def refused(message: InboundMessage, rules: AccountSection | None, group: Group | None = None) -> str | None:
-    """Person 1 is an owner, 3 was let in by a code."""
+    """Person 1 is an owner, 3 was let in by a code, 4 by the order of an owner."""
     sender = message.origin.sender
-    return refusal(message, rules, group, is_owner=sender == "1", is_paired=sender == "3")
+    return refusal(message, rules, group, is_owner=sender == "1", let_in_by=BY.get(sender, ""))
 
 
 def said(text: str = "hello", *, kind: ChatKind = ChatKind.GROUP, thread: str = "", **fields: Any) -> InboundMessage:
@@ -40,7 +42,7 @@ def account(**settings: Any) -> AccountSection:
 
 @given(
     st.sampled_from(["pairing", "allowlist", "open", "disabled"]),
-    st.sampled_from(["1", "2", "3", "9", ""]),
+    st.sampled_from(["1", "2", "3", "4", "9", ""]),
     st.sampled_from(list(InboundKind)),
     st.booleans(),
     st.booleans(),
@@ -57,7 +59,7 @@ def test_direct_messages_are_let_in_by_policy_and_lists(
         assert found is None, "who may delete is up to the platform"
     elif policy == "disabled":
         assert found == Cause.ACCESS
-    elif policy == "open" or sender in ("1", "2"):
+    elif policy == "open" or sender in ("1", "2", "4"):
         assert found is None
     elif policy == "allowlist" or sender == "" or by_bot:
         assert found == Cause.ACCESS

@@ -63,7 +63,7 @@ async def test_everybody_is_listed_with_since_when_and_by_whom(tmp_path: Path) -
 
 async def test_that_nobody_is_let_in_is_said(tmp_path: Path) -> None:
     async with running(tmp_path, config={"owners": []}) as hark:
-        call = registry.Call(1, session_of("1"), hark.message("/people"), by_owner=True)
+        call = registry.Call(1, session_of("1"), hark.message("/people"), registry.Asker(is_owner=True))
         assert await hark.service.parts.pipeline.registry.effect(call) == registry.Say(wording.NOBODY_LET_IN)
 
 
@@ -228,13 +228,13 @@ async def test_a_code_opens_the_account_that_it_was_given_for(tmp_path: Path) ->
         await let_in(hark, "6")
         here = Place(channel="telegram", account="bot", chat="6", kind=ChatKind.DIRECT)
         people = hark.service.parts.people
-        assert people.is_paired(Origin(place=here, sender="6"))
+        assert people.let_in_by(Origin(place=here, sender="6"))
         for other in (replace(here, account="another"), replace(here, channel="slack")):
-            assert not people.is_paired(Origin(place=other, sender="6"))
+            assert not people.let_in_by(Origin(place=other, sender="6"))
     async with running(tmp_path, config=PAIRING) as hark:
         people = hark.service.parts.people
-        assert people.is_paired(Origin(place=here, sender="6"))
-        assert not people.is_paired(Origin(place=replace(here, account="another"), sender="6"))
+        assert people.let_in_by(Origin(place=here, sender="6"))
+        assert not people.let_in_by(Origin(place=replace(here, account="another"), sender="6"))
 
 
 async def test_an_edit_of_what_waited_for_who_was_shut_out_brings_nothing_back(tmp_path: Path) -> None:

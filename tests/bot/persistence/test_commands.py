@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.prompt.build import Prompt, Section
 from bot.persistence.settings import SessionSettings
-from bot.persistence.turns import Stopped
+from bot.persistence.turns import Ending, Stopped
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence
@@ -49,7 +49,7 @@ async def test_a_stop_reaches_the_sessions_below_and_no_others(opens: Opens) -> 
                 Planned(source=sentence("cmd"), body=f"{stopped.running} {stopped.dropped}", nonce=1, respond="handle")
             ]
 
-        kept = await store.stops.stop(seq, KEY, reply, below=f"{KEY}:thread:")
+        kept = await store.stops.stop(seq, KEY, reply, ending=Ending(below=f"{KEY}:thread:"))
         assert [(one.body, one.respond) for one in kept.deliveries] == [
             ("True 2", "handle"),
             ("True 1", ""),
@@ -68,7 +68,7 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
         turn = await claim(store)
         await answer(store, turn)
         (seq,) = await accept(store, "/new", kind=InboundKind.COMMAND)
-        await store.stops.stop(seq, KEY, lambda stopped: (), renew="fresh")
+        await store.stops.stop(seq, KEY, lambda stopped: (), ending=Ending(renew="fresh"))
         await accept(store, "two")
         turn = await claim(store)
         assert (turn.transcript_id, turn.prompt) == ("fresh", None)
@@ -91,7 +91,7 @@ async def test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once(ope
         await store.settings.change(second, KEY, ("reasoning", "stream"), ())
         assert (await store.settings.change(first, KEY, ("verbose", "off"), [said])).deliveries == ()
         (reset,) = await accept(store, "/new", kind=InboundKind.COMMAND)
-        await store.stops.stop(reset, KEY, lambda stopped: (), renew="fresh")
+        await store.stops.stop(reset, KEY, lambda stopped: (), ending=Ending(renew="fresh"))
         await accept(store, "one")
         wanted = SessionSettings(verbose="on", reasoning="stream")
         assert (await claim(store)).settings == await store.settings.of(KEY) == wanted

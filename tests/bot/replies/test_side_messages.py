@@ -17,7 +17,6 @@ from tests.watch import Watch
 
 GROUP = "-5"
 CONFIG = {"channels": {"telegram": {"groups": {"allow": {GROUP: {}}}}}}
-REFUSED = "What the model thinks may be private: only an owner can change this here."
 LONG = "\n\n".join(f"Step {n}. " + "It has to be thought about. " * 20 for n in range(6))
 
 
@@ -136,8 +135,9 @@ async def test_whoever_is_no_owner_sees_names_only(tmp_path: Path) -> None:
 
 async def test_in_groups_owners_decide_about_reasoning(tmp_path: Path) -> None:
     async with running(tmp_path, config=CONFIG) as hark:
-        assert await command(hark, "/reasoning on", "2", GROUP) == REFUSED
-        assert await command(hark, "/reasoning", "2", GROUP) == "Reasoning is off."
+        hark.model.add("What is that?")
+        assert await command(hark, "/reasoning on", "2", GROUP) == "What is that?"
+        assert await command(hark, "/reasoning", "1", GROUP) == "Reasoning is off."
         assert await command(hark, "/reasoning on", "1", GROUP) == "Reasoning is on."
         assert await command(hark, "/reasoning on", "2") == "Reasoning is on."
 

@@ -17,6 +17,7 @@ async def test_a_run_that_cannot_be_prepared_at_once_begins_once(tmp_path: Path)
                 raise disk_full()
 
     async with running(tmp_path, probe=probe) as hark:
+        await hark.rested()
         left.append(3)  # accepted, claimed, and then the system prompt
         await hark.write("hello")
         await hark.until(lambda: left == [0] and hark.time.pauses(1) == 2, "the pauses of the lane and of the probe")

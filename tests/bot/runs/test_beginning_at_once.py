@@ -24,6 +24,7 @@ async def test_a_question_and_its_answer_wait_for_the_disk_twice(tmp_path: Path)
 
     async with running(tmp_path, probe=lambda at: commits.append(at) if at == "after" else None) as hark:
         hark.model.default = answer
+        await hark.rested()
         for _ in range(3):
             commits.clear()
             await hark.say("hello")

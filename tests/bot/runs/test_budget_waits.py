@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.events import Outcome
+from bot.commands.registry import Asker
 from bot.gateway.agent_api import AgentApi
 from bot.people.access import OWNER
 from bot.runs.outages import OTHERWISE_EVERY
@@ -124,7 +125,7 @@ async def test_who_is_no_owner_cannot_allow_more(tmp_path: Path) -> None:
     async with running(tmp_path, config=budget(user={"tokens": 1})) as hark:
         assert (await hark.say("x", sender="2")).outcome is Outcome.PARKED
         assert not any(sent.buttons for sent in hark.channel.sent if sent.place.chat == "2")
-        assert hark.service.parts.pipeline.registry.get("budget", by_owner=False) is None
+        assert hark.service.parts.pipeline.registry.get("budget", Asker(is_owner=False)) is None
 
 
 async def test_a_cheaper_model_goes_on(tmp_path: Path) -> None:

@@ -23,7 +23,19 @@ from tests.serving import PlainChannel
 from tests.watch import Watch
 
 DIRECT, GROUP = ChatKind.DIRECT, ChatKind.GROUP
-CODING = {"stay_silent", "ask_person", "message", "read", "write", "edit", "glob", "grep", "exec", "process"}
+CODING = {
+    "stay_silent",
+    "ask_person",
+    "task_list",
+    "message",
+    "read",
+    "write",
+    "edit",
+    "glob",
+    "grep",
+    "exec",
+    "process",
+}
 LATER = {"web_fetch", "memory_get", "sessions_spawn"}  # of later versions, or not for guests
 OF_OWNERS = {"schedule"}
 TOOLS = (*sorted(CODING), *sorted(LATER), *OF_OWNERS)
@@ -114,14 +126,19 @@ def test_a_guest_has_what_the_profile_names(tmp_path: Path) -> None:
     assert found.refused == dict.fromkeys(LATER, FOR_GUESTS) | {"schedule": NOT_OWNED}
 
 
-_SAID = {"stay_silent", "ask_person", "message"}
+_SAID = {"stay_silent", "ask_person", "task_list", "message"}
 WIDER: list[tuple[Mapping[str, Any], Mapping[str, Any], set[str], set[str]]] = [
     ({}, {}, CODING, CODING),
     ({"by_sender": {"telegram:2": {"profile": "full"}}}, {}, {*CODING, *LATER}, set()),
     ({"by_sender": {"telegram:*": {"profile": "coding"}}}, {}, {*CODING, *LATER}, set()),
     ({"by_sender": {"telegram:2": {"profile": "messaging"}}}, {}, {*CODING, "sessions_spawn"}, CODING - _SAID),
     ({"by_sender": {"telegram:3": {"profile": "full"}}}, {}, CODING, CODING),
-    ({"by_sender": {"telegram:2": {"profile": "minimal"}}}, {}, CODING, CODING - {"stay_silent", "ask_person"}),
+    (
+        {"by_sender": {"telegram:2": {"profile": "minimal"}}},
+        {},
+        CODING,
+        CODING - {"stay_silent", "ask_person", "task_list"},
+    ),
     ({"by_sender": {"telegram:2": {"allow": ["group:web", "read"]}}}, {}, {*CODING, "web_fetch"}, set()),
     ({}, {"tools": {"profile": "full"}}, {*CODING, *LATER}, set()),
     ({"deny": ["exec"], "by_sender": {"telegram:2": {"profile": "full"}}}, {}, {*CODING, *LATER} - {"exec"}, set()),

@@ -77,7 +77,8 @@ async def test_a_model_that_cannot_be_asked_changes_nothing(tmp_path: Path, name
 
 async def test_in_a_group_only_an_owner_chooses(tmp_path: Path) -> None:
     async with OpenAIServer() as one, running(tmp_path, config=config(one, one), chosen=True) as hark:
-        for sender, said in (("2", "only an owner"), ("1", "`two/gpt-5.1` answers here")):
+        one.add(Say("What is that?"))
+        for sender, said in (("2", "What is that?"), ("1", "`two/gpt-5.1` answers here")):
             count = len(hark.channel.texts("-7"))
             await hark.write("/model two/gpt-5.1", origin=Origin(place=GROUP, sender=sender, message_id=sender))
             assert said in (await hark.until_texts(count + 1, "-7"))[count]

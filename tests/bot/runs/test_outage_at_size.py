@@ -173,7 +173,7 @@ async def test_all_are_answered_within_a_minute_of_recovery(tmp_path: Path, rest
     assert world.failed <= 20, "what waits asks nobody"
 
 
-@pytest.mark.parametrize("status", [401, 402])
+@pytest.mark.parametrize("status", [401, pytest.param(402, marks=pytest.mark.soak)])
 async def test_the_owner_alone_is_told_what_to_mend(tmp_path: Path, status: int) -> None:
     world = World(Fail(status, message="Your key sk-abcdefghijkl is no good."))
     async with world.hark(tmp_path) as hark:

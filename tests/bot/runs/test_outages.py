@@ -169,7 +169,8 @@ async def test_a_model_stands_in_only_for_the_failures_it_is_for(tmp_path: Path,
 async def test_an_outage_is_a_delay(tmp_path: Path) -> None:
     async with OpenAIServer(keys=KEYS) as server:
         server.default = lambda request: [Fail(401)]
-        async with running(tmp_path, config=config(server), chosen=True) as hark:
+        each = {**config(server), "queue": {"mode": "followup"}}
+        async with running(tmp_path, config=each, chosen=True) as hark:
             for sender in ("2", "3"):
                 await hark.write("first", sender=sender)
                 await hark.until_texts(1, sender)
@@ -177,7 +178,7 @@ async def test_an_outage_is_a_delay(tmp_path: Path) -> None:
             now = hark.time.now()
         watch = Watch()
         given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
-        async with running(tmp_path, config=config(server), chosen=True, **given) as hark:
+        async with running(tmp_path, config=each, chosen=True, **given) as hark:
             await pass_time(hark, OTHERWISE_EVERY)
             asked = {request.last_user_text.split("\n")[-1] for request in server.requests}
             assert asked <= {"first", "ping"}, "what comes behind a turn that waits asks nobody"

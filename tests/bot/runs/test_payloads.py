@@ -49,9 +49,9 @@ async def test_it_stays_within_its_bound(tmp_path: Path) -> None:
     async with OpenAIServer(keys=[KEY]) as server:
         given = config(server, payloads=True, payload_megabytes=1)
         async with running(tmp_path, config=given, chosen=True) as hark:
-            for _ in range(6):
+            for number in range(6):
                 server.add(Say("x"))
-                await hark.say("y" * 100_000)
+                await hark.say(f"{number}" + "y" * 100_000)
                 await hark.write("/new")
                 await hark.delivered()
         files = sorted((tmp_path / "state").glob("payloads*"))

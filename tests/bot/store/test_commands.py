@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.persistence.turns import Stopped, TurnState
+from bot.persistence.turns import Ending, Stopped, TurnState
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence
@@ -61,9 +61,9 @@ async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
         await accept(store)
         new = await accept(store, "/new", InboundKind.COMMAND)
         block = Planned(source=sentence("cmd"), body="A new conversation.", nonce=1)
-        first = await store.stops.stop(new, KEY, lambda stopped: [block], renew="second transcript")
+        first = await store.stops.stop(new, KEY, lambda stopped: [block], ending=Ending(renew="second transcript"))
         assert len(first.deliveries) == 1
         before = Stored(tmp_path).everything()
-        again = await store.stops.stop(new, KEY, lambda stopped: [block], renew="third transcript")
+        again = await store.stops.stop(new, KEY, lambda stopped: [block], ending=Ending(renew="third transcript"))
         assert (again.stopped, again.deliveries) == (Stopped(), ())
         assert Stored(tmp_path).everything() == before

@@ -21,6 +21,7 @@ HOT = {
     f"SELECT turn_id FROM turn WHERE {indexes.HELD_TURN} AND state='running'": "turn_one_per_session",
     f"SELECT ended_at FROM turn WHERE {indexes.FAILED_TURN} ORDER BY ended_at DESC LIMIT 1": "turn_failed",
     f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.WAITING} AND {FOR_A_RUN} ORDER BY seq": "inbox_waiting",
+    f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.NEXT}": "inbox_next",
     f"SELECT seq FROM inbox WHERE {indexes.DELAYED} AND {FOR_A_RUN} AND ready_at > ? ORDER BY ready_at": "inbox_later",
     f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.UNNOTED}": "inbox_unnoted",
     f"SELECT seq FROM inbox WHERE {indexes.ENDED_MESSAGE} AND accepted_at < ?": "inbox_accepted",

@@ -55,7 +55,7 @@ async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -
             await hark.write("ask me")
             assert await parts.requests.decide(await approval(hark), Choice(verdict="once"), "telegram:1")
             await hark.until(lambda: "done" in hark.channel.texts(), "the end of the parked turn")
-            for command in ("/status", "/stop", "/new"):
+            for command in ("/status", "/undo", "/redo", "/fork", "/stop", "/new"):
                 sent = len(hark.channel.texts())
                 await hark.write(command)
                 await hark.until_texts(sent + 1)

@@ -1,0 +1,98 @@
+"""Makes all commands of the service, each by the feature that it belongs to, in the order of /help."""
+
+from collections.abc import Sequence
+
+from agent.tools.background import Background
+from bot.approvals.commands import ApprovalCommands
+from bot.background import commands as background_commands
+from bot.background.control import Control
+from bot.background.jobs import Jobs
+from bot.commands import builtin
+from bot.commands.registry import Command, Registry
+from bot.config.model import Config
+from bot.gateway.balance import Book
+from bot.gateway.status import Status
+from bot.gateway.usage import UsageReport
+from bot.inbound import people_commands, queueing
+from bot.inbound.pairing import Pairing
+from bot.reload import config_command
+from bot.reload.reload import Reload
+from bot.restart import Restart
+from bot.runs import (
+    budget_waits,
+    compact_command,
+    context_command,
+    fork_command,
+    memory_command,
+    retry_command,
+    send_command,
+    settings_commands,
+    tools_command,
+)
+from bot.runs.freezing import Freezer
+from bot.runs.lanes import Lanes
+from bot.runs.last_notes import LastNotes
+from bot.runs.model_commands import ModelCommands
+from bot.runs.specs import Specs
+from bot.runs.stop_commands import StopCommands
+from bot.runs.undo_commands import UndoCommands
+from bot.sessions.commands import SessionCommands
+
+
+def build(
+    config: Config,
+    offered: tuple[str, ...],
+    status: Status,
+    pairing: Pairing,
+    approvals: ApprovalCommands,
+    specs: Specs,
+    running: Background,
+    lanes: Lanes,
+    jobs: Jobs,
+    usage: UsageReport,
+    transcripts: SessionCommands,
+    book: Book,
+    restart: Restart,
+    reload: Reload,
+    others: Sequence[Command],
+) -> Registry:
+    """Make the registry. offered: models to choose from by a button. others: commands from outside of the service."""
+    store, clock, prices = approvals.store, approvals.clock, specs.keeping.budgets.prices
+    choosing = ModelCommands(store, specs.fleet, specs, offered, prices)
+    control = Control(jobs.dispatcher)
+    status.sentences = (
+        ("heartbeat", control.sentence),
+        ("book", book.line),
+        ("event loop", status.health.lag.sentence),
+    )
+    notes = LastNotes(specs, store, lanes.runner)
+    return builtin.build(
+        config.agent.name,
+        (
+            status.command(),
+            people_commands.whoami(pairing.people),
+            *StopCommands(store, clock, running, approvals.requests, choosing, notes).build(),
+            retry_command.build(store),
+            *UndoCommands(store, clock, running, approvals.requests, approvals.outbox).build(),
+            fork_command.build(store),
+            *people_commands.build(pairing),
+            *approvals.build(),
+            *others,
+            *Freezer(store, lanes, approvals.outbox, running, lambda: jobs.dispatcher.hurry()).build(),
+            send_command.build(store),
+            *settings_commands.build(store),
+            queueing.command(lambda: reload.config.queue, specs.toolbox.messaging.conversations, store),
+            *choosing.build(),
+            usage.command(),
+            budget_waits.build(store, clock, lanes.wake),
+            tools_command.build(specs.toolbox, specs.rooms),
+            context_command.build(specs, store, clock.stamp),
+            memory_command.build(specs.rooms),
+            compact_command.build(specs, store, lanes.runner.contexts),
+            *transcripts.build(),
+            *background_commands.build(jobs, control),
+            restart.command(),
+            config_command.build(reload),
+        ),
+        config.queue.stop_words,
+    )

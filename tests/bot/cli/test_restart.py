@@ -1,0 +1,111 @@
+"""/restart as its owner sees it: the same process, what was asked before is answered, and "back" is said once."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from bot.restart import BACK
+from tests import forked
+from tests.bot.cli.running import READY, program, settings
+from tests.forked import ENVIRON
+from tests.standins.openai_server import OpenAIServer
+from tests.standins.script import Gate, Say
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_updates import BOB, private
+
+pytestmark = pytest.mark.xdist_group("programs")
+
+
+async def test_the_process_is_replaced_and_says_once_that_it_is_back(tmp_path: Path) -> None:
+    """With the secrets that the first one has wiped from its environment, which the second one needs as well."""
+    async with TelegramServer() as telegram:
+        config = settings(telegram)
+        config["channels"]["telegram"]["token"] = "${BOT_TOKEN}"
+        for text in ("I restart as soon as nothing runs, in 5 seconds at the latest.", BACK):
+            telegram.allow_repeat(text)  # it is asked twice
+        environ = {**ENVIRON, "BOT_TOKEN": telegram.token}
+        async with program(tmp_path, config, environ) as hark:
+            telegram.write("/restart")
+            await telegram.wait_text(BACK, 30)
+            await hark.until(READY, 2)
+            files = hark.files()
+            telegram.write("/restart")
+            await hark.until(READY, 3)
+            telegram.write("/status")
+            await telegram.wait_sent(5, seconds=30)
+            assert hark.files() == files  # nothing is passed on from process to process
+            assert [text for text in telegram.texts() if "back" in text] == [BACK, BACK]
+            hark.process.send_signal(signal.SIGTERM)
+            assert await hark.ended() == 0
+        assert len(hark.said("restarting")) == 2
+
+
+async def test_who_is_answered_at_that_moment_is_waited_for_and_who_writes_meanwhile_is_answered(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
+        provider = {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}
+        agent = {"model": "test/gpt-test", "drain_seconds": 20, "receipts": "off"}
+        config = settings(telegram, agent=agent, providers={"test": provider})
+        config["channels"]["telegram"]["dm"] = {"policy": "open"}
+        async with program(tmp_path, config) as hark:
+            model.add(Say("This takes "), Say("its time.", gate=gate))
+            telegram.write("first", chat=private(BOB), user=BOB)
+            await model.wait_for(1, 30)
+            telegram.write("/restart")
+            await telegram.wait_text("I restart as soon as nothing runs", 30)
+            model.add("and this is the second")
+            await telegram.wait_confirmed(telegram.write("second", chat=private(BOB), user=BOB), 30)
+            assert not hark.said("restarting")
+            gate.open()
+            await telegram.wait_text(BACK, 30)
+            await telegram.wait_text("and this is the second", 30)
+            assert telegram.texts(BOB.id) == ["This takes its time.", "and this is the second"]
+            assert telegram.texts()[-1] == BACK  # both were answered before
+            assert len(model.requests) == 2
+
+
+async def test_a_crash_between_the_command_and_the_restart_is_answered_by_the_next_start(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram:
+        held = telegram.hold_next("sendMessage")  # which may have been sent
+        telegram.allow_repeat("I restart as soon as nothing runs, in 60 seconds at the latest.")
+        async with program(tmp_path, settings(telegram, agent={"drain_seconds": 60})) as hark:
+            telegram.write("/restart")
+            await telegram.wait_for(lambda: bool(held.fired), "the answer", 30)
+            hark.process.kill()
+            await hark.ended()
+            assert not hark.said("restarting")
+        held.release()
+        async with program(tmp_path) as hark:
+            await telegram.wait_text(BACK, 30)
+            telegram.write("/status")
+            await telegram.wait_text("This conversation", 30)
+            assert telegram.texts().count(BACK) == 1
+            assert not hark.said("restarting")
+
+
+async def test_the_command_line_asks_for_a_restart_and_is_told_why_there_is_none(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, program(tmp_path, config := settings(telegram)) as hark:
+        assert (await asyncio.to_thread(forked.hark, tmp_path, "restart")).code == 0
+        await hark.until(READY, 2)
+        hark.write({**config, "nothing": 1})
+        done = await asyncio.to_thread(forked.hark, tmp_path, "restart")
+        assert done.code == 1
+        assert "nothing" in done.error
+    assert telegram.texts() == []
+
+
+async def test_a_service_takes_over_what_changed_and_keeps_the_rest(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, program(tmp_path, config := settings(telegram)) as hark:
+        pid = hark.process.pid
+        hark.write({**config, "queue": {"debounce_ms": 5}, "gateway": {"port": 0, "token": "a-token-of-the-test"}})
+        await hark.until("queue.debounce_ms took effect")
+        await hark.until("gateway.token needs a restart")
+        telegram.write("/restart")
+        await telegram.wait_text(BACK, 30)
+        assert hark.process.pid == pid
+        assert len(hark.said("gateway.token")) == 1
+        assert "a-token-of-the-test" not in "".join(hark.lines)

@@ -1,0 +1,99 @@
+"""A service whose configuration is a file that tests change, with a still clock and its log."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import structlog
+
+from bot import restart
+from bot.clock import Clock
+from bot.config.file import ConfigFile
+from bot.reload import reload as reloading
+from bot.reload.reload import Reload
+from bot.service import Service
+from tests.scripted_model import ScriptedModel
+from tests.service import RecordingChannel
+from tests.serving import assemble
+from tests.watch import PATIENCE, ManualTime, Watch
+
+Json = dict[str, Any]
+LOOK = 0.437
+"""Seconds between two looks at the files: a pause that nobody else makes."""
+WAITS = 0.431
+"""Seconds between two looks of a restart whether anything runs."""
+HOME: Json = {
+    "agent": {"drain_seconds": 0},
+    "owners": ["telegram:1"],
+    "queue": {"debounce_ms": 0},
+    "heartbeat": {"every": 0},
+    "channels": {"console": {"enabled": False}},
+}
+
+
+@dataclass
+class House:
+    """A service, and the file that it works by."""
+
+    folder: Path
+    service: Service
+    reload: Reload
+    channel: RecordingChannel
+    model: ScriptedModel
+    time: ManualTime
+    log: list[Json]
+
+    def write(self, document: Json | str) -> None:
+        """Write the configuration."""
+        text = document if isinstance(document, str) else json.dumps(document)
+        (self.folder / "config.yaml").write_text(text)
+
+    def lines(self, part: str) -> list[str]:
+        """What the log has with these words."""
+        return [one["event"] for one in self.log if part in one["event"]]
+
+    async def looks(self, count: int) -> None:
+        """Let the watch look so often."""
+        for _ in range(count):
+            await self.time.until_pause(LOOK)
+            self.time.advance(LOOK)
+        await self.time.until_pause(LOOK)
+
+
+@contextlib.asynccontextmanager
+async def house(
+    folder: Path, document: Json, environ: dict[str, str] | None = None, *, given: bool = True
+) -> AsyncIterator[House]:
+    """A service in a folder with this configuration. given: with a channel that records."""
+    (folder / "config.yaml").write_text(json.dumps(document))
+    file = ConfigFile(None, environ or {}, folder)
+    watch = Watch()
+    time, model, channel = ManualTime(watch), ScriptedModel(watch), RecordingChannel(watch)
+    clock = Clock(time.now, time.monotonic, time.sleep)
+    channels = (channel,) if given else ()
+    service = await assemble(file.load(), file=file, clock=clock, model=model, channels=channels)
+    with (
+        structlog.testing.capture_logs() as log,
+        patch.object(reloading, "LOOK", LOOK),
+        patch.object(restart, "LOOK", WAITS),
+    ):
+        await service.start()
+        try:
+            yield House(folder, service, reload_of(service), channel, model, time, log)
+        finally:
+            import asyncio
+
+            async with asyncio.timeout(PATIENCE):
+                await service.close()
+
+
+def reload_of(service: Service) -> Reload:
+    """The part of a service that takes over what has changed."""
+    watch: Callable[[], Any] | None = service.parts.watch
+    found = getattr(watch, "__self__", None)
+    assert isinstance(found, Reload)
+    return found
