@@ -95,7 +95,7 @@ async def _asked(turns: int, heartbeat: dict[str, Any], beats: int) -> list[int]
     with folder() as home, logs(home):
         document = {
             "owners": ["telegram:0"],
-            "queue": {"debounce_ms": 0},
+            "queue": {"debounce_ms": 0, "mode": "followup"},
             "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
             "heartbeat": {"every": "30m", "daily_budget": 999_999_999} | heartbeat,
             "workspace": str(home / "workspace"),

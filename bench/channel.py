@@ -84,6 +84,9 @@ class BenchChannel:
         """See Channel; no platform is behind this one."""
         return 0.0
 
+    async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
+        """See Channel; it shows none."""
+
     async def frame(self, place: Place, target: str, body: str) -> float:
         """See Channel."""
         return 60.0

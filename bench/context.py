@@ -136,7 +136,7 @@ async def _started(home: Path, model: Summing) -> tuple[Service, BenchChannel]:
 
     channel = BenchChannel()
     document = {
-        "queue": {"debounce_ms": 0},
+        "queue": {"debounce_ms": 0, "mode": "followup"},
         "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
         "compaction": {"keep_recent_tokens": 2000},
         "workspace": str(home / "workspace"),

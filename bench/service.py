@@ -39,7 +39,7 @@ def settings(home: Path, model: Model, api: ModelApi, *, port: int = 0, window: 
     return {
         "agent": {"model": "bench/model", "max_concurrent": PLACES},
         "providers": {"bench": provider},
-        "queue": {"debounce_ms": 0},
+        "queue": {"debounce_ms": 0, "mode": "followup"},
         "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
         "gateway": {"port": port},
         "workspace": str(home / "workspace"),

@@ -316,7 +316,7 @@ class Outbox:
             if following.delivery_id != waited:  # wait once, because the clock may be set back meanwhile
                 waited = following.delivery_id
                 wait = min(following.not_before - self._clock.now(), following.longest) / 1000
-            if wait <= 0:
+            if wait <= 0 and not following.unpaced:
                 wait = conversation.channel.pass_limit(following.place)
             if wait <= 0:
                 return following

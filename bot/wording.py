@@ -348,9 +348,10 @@ def not_taken_off(reason: str) -> str:
     return f"A message of mine that was taken back is still here: I can neither delete nor change it ({reason})."
 
 
-def stopped(running: bool, dropped: int) -> str:
-    """The answer to /stop."""
-    return " ".join(("Stopped." if running else "Nothing was running.", *_dropped(dropped)))
+def stopped(running: bool, dropped: int, *, alone: bool = False) -> str:
+    """The answer to /stop. alone: only what whoever asks has caused is stopped."""
+    nothing = "Nothing of yours was running." if alone else "Nothing was running."
+    return " ".join(("Stopped." if running else nothing, *_dropped(dropped)))
 
 
 def fresh_start(answers: str, running: bool, dropped: int) -> str:

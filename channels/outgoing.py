@@ -130,6 +130,11 @@ class Planned:
     respond: str = ""
     unless: str = ""
 
+    @property
+    def unpaced(self) -> bool:
+        """Whether the pace of messages does not hold it up: it is none, or strikes out what may be deleted by then."""
+        return self.action in (Action.REACT, Action.DELETE) or (self.action is Action.EDIT and bool(self.unless))
+
 
 class DeliveryState(StrEnum):
     """The state of a delivery. UNKNOWN is to be settled by its channel; UNCERTAIN can never be settled."""

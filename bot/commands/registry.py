@@ -91,11 +91,6 @@ class Call:
         return self.asker.is_owner
 
     @property
-    def is_bare(self) -> bool:
-        """Whether it is a plain word that counts as a command, without a sign before it."""
-        return not self.message.text.lstrip().startswith(COMMAND_SIGNS)
-
-    @property
     def is_words(self) -> bool:
         """Whether it is no command but words: somebody has pressed a button that the model offered."""
         return self.message.kind is InboundKind.BUTTON and not self.message.text.startswith(COMMAND_SIGNS)
@@ -274,6 +269,8 @@ class Registry:
         found = self.find(call.message.text, call.asker)
         if found is None:
             name = matched[1] if (matched := _FORM.fullmatch(call.message.text.strip())) else "there"
+            if call.asker.presses and name.lower() in self._by_name:  # a button for others: nobody need read of it
+                return Say("", mistake=True)
             near = self.nearest(call.message.text, call.asker, NEAR)
             meant = f"the nearest is `/{near}`, and /help lists all" if near else "/help lists what there is"
             return Say(f"There is no command `{name}`; {meant}.", mistake=True)

@@ -34,7 +34,7 @@ def gate(message: InboundMessage, account: AccountSection, group: Group, is_comm
     addressed = message.mentioned or (message.replied is not None and message.replied.by_me)
     if message.kind is not InboundKind.MESSAGE or addressed or (is_command and _OF_ITS_OWN.match(message.text)):
         return True
-    if message.names_others or _OF_ANOTHER.match(message.text):
+    if message.names_others or of_another(message):
         return False
     if any(_pattern(one).search(message.text) for one in account.groups.mention_patterns):
         return True
@@ -42,6 +42,11 @@ def gate(message: InboundMessage, account: AccountSection, group: Group, is_comm
         return "open"
     follow = account.threads.follow
     return follow if message.origin.place.thread and follow != "never" else "shut"
+
+
+def of_another(message: InboundMessage) -> bool:
+    """Return whether a message is a command for another bot, whoever reads it."""
+    return message.kind is InboundKind.MESSAGE and _OF_ANOTHER.match(message.text) is not None
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from bot import wording
 from bot.commands.registry import Askers, Registry
 from bot.config.model import Queue
 from bot.inbound import queueing
-from bot.inbound.gate import gate
+from bot.inbound.gate import gate, of_another
 from bot.inbound.pairing import digest
 from bot.people.access import LOCAL, refusal
 from bot.people.conversations import Conversations, group_of
@@ -67,7 +67,7 @@ class Routing:
             return self._told(dropped, message, account) if reason is Cause.GROUP and is_owner and account else dropped
         if reason is Cause.PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
-        passes = gate(message, account, group, command is not None) if account and group else True
+        passes = gate(message, account, group, command is not None) if account and group else not of_another(message)
         if passes is False:
             return AcceptedMessage(message=message, session_key=None, state="overheard")
         if message.replied is not None:
@@ -100,7 +100,7 @@ class Routing:
         if message.kind is InboundKind.EDIT:
             source = sentence("edit", *chat_of(origin.place), origin.message_id)
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
-        return acknowledge(message, account.ack) if account and account.ack.emoji else ()
+        return acknowledge(message, account.ack) if account else ()
 
     def _offer(self, edited: InboundMessage) -> tuple[Planned, ...]:
         """The offer to answer an edited question anew; it is planned where there is an answer to take back."""

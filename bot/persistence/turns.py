@@ -170,8 +170,7 @@ class Ending:
     below: str = ""
     # The sender whose messages are dropped, and whose runs are ended if nobody else has a part in them; empty: anybody.
     only: str = ""
-    # The message that the command becomes: in a new transcript, else where there was nothing to end. None: it is no
-    # message in any case.
+    # The message of the new transcript that the command becomes; None: it is no message.
     becomes: InboundMessage | None = None
 
 

@@ -93,6 +93,8 @@ class Reload:
     # What was read last, and the keys of it that need a restart.
     _read: Config = field(init=False)
     _waiting: tuple[KeyPath, ...] = field(default=(), init=False)
+    # The mistakes that were said last; they are said once.
+    _said: tuple[str, ...] = field(default=(), init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def __post_init__(self) -> None:
@@ -126,7 +128,9 @@ class Reload:
                 known = await asyncio.to_thread(catalogue.again, self.known, running)
             except ConfigError as error:
                 mistakes = tuple(map(str, error.problems))
-                log.error(f"the configuration changes nothing, for it cannot be used: {'; '.join(mistakes)}")
+                if mistakes != self._said:
+                    log.error(f"the configuration changes nothing, for it cannot be used: {'; '.join(mistakes)}")
+                self._said = mistakes
                 return Reloaded(mistakes=mistakes)
             known.redactor.learn(found := secrets(new, new.environ(self.file.environ)))
             self.learn(found)
@@ -134,6 +138,7 @@ class Reload:
 
     async def _take(self, new: Config, running: Config, known: Catalogue) -> Reloaded:
         """Let a configuration take effect, and say so. running: of `new`, what can."""
+        self._said = ()
         applied = tuple(changed(self.config, running))
         now_waiting = tuple(changed(running, new))
         since = {*changed(self._read, new)}

@@ -31,10 +31,11 @@ def acknowledge(message: InboundMessage, wanted: Acknowledgement) -> tuple[Plann
     direct = place.kind is ChatKind.DIRECT
     in_scope = {"direct": direct, "mention": not direct and message.mentioned, "all": True}[wanted.scope]
     target = message.origin.message_id
-    if not wanted.emoji or not in_scope or not target or message.kind is not InboundKind.MESSAGE:
+    emoji = wanted.emoji or ("👀" if wanted.states else "")
+    if not emoji or not in_scope or not target or message.kind is not InboundKind.MESSAGE:
         return ()
     source = acknowledgement(place, message.event_key)
-    return (Planned(source=source, body=wanted.emoji, nonce=0, action=Action.REACT, target=target),)
+    return (Planned(source=source, body=emoji, nonce=0, action=Action.REACT, target=target),)
 
 
 class Reaction:

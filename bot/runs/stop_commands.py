@@ -107,11 +107,11 @@ class StopCommands:
         goes_on = not shared and self.background.stop(call.session_key, below)
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
-            said = (wording.stopped(stopped.running or goes_on, stopped.dropped), done_before(stopped, call.by_owner))
+            running = stopped.running or goes_on
+            said = (wording.stopped(running, stopped.dropped, alone=shared), done_before(stopped, call.by_owner))
             return answer.blocks(" ".join(filter(None, said)))
 
-        message = replace(call.message, kind=InboundKind.MESSAGE) if call.is_bare and not goes_on else None
-        ending = Ending(below=below, only=call.message.origin.sender if shared else "", becomes=message)
+        ending = Ending(below=below, only=call.message.origin.sender if shared else "")
         return await self._end(answer, reply, ending)
 
     async def renew(self, answer: Answer, model: str, words: str) -> CommandKept:

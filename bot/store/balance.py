@@ -26,14 +26,15 @@ OF_PEOPLE = "inbox.kind IN ('message','command','button','api')"
 _ACCOUNT = "channel || iif(account='', '', ':' || account)"
 
 # The number of deliveries of a message (64 for each), and which kinds of them there are.
-_OPEN, _LOST, _SENT, _CAUSELESS, _UNASKED = 1, 2, 4, 8, 16
+_OPEN, _LOST, _SENT, _CAUSELESS, _UNASKED, _UNSENT = 1, 2, 4, 8, 16, 32
 _FLAGS = (
     f"count(*) * 64 + {_OPEN} * coalesce(max({OPEN_DELIVERY}), 0)"
     f" + {_LOST} * coalesce(max({LOST_DELIVERY} AND {MESSAGE}), 0)"
     f" + {_SENT} * coalesce(max(state='sent' OR cause IS '{Cause.SAID_ALREADY}'), 0)"
     f" + {_CAUSELESS} * coalesce(max(state IN ('failed','expired') AND error IS NULL AND cause IS NULL), 0)"
-    f" + {_UNASKED} * coalesce(max(source_kind='request' AND NOT EXISTS"
+    f" + {_UNASKED} * coalesce(max(source_kind='request' AND subject IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM approval WHERE approval_id=subject)), 0)"
+    f" + {_UNSENT} * coalesce(max(state='expired' AND cause IN ('{Cause.UNSENT}','{Cause.UNDONE}')), 0)"
 )
 _OF_TURN = f"SELECT {_FLAGS} FROM delivery WHERE delivery.turn_id=inbox.turn_id"
 _OF_MESSAGE = f"SELECT {_FLAGS} FROM json_each(inbox.told) JOIN delivery ON delivery_id=value"
@@ -67,6 +68,7 @@ _BECAME = f"""CASE
         'told', 'its turn has failed, and nobody was told')
     WHEN said & {_LOST} THEN 'told'
     WHEN said & {_SENT} OR silent OR listed IS NULL OR said / 64 < listed THEN 'answered'
+    WHEN said & {_UNSENT} THEN 'told'
     ELSE 'its turn ended without an answer' END"""
 _ROWS = f"""WITH asked AS MATERIALIZED (
     SELECT seq, {_ACCOUNT} AS account, inbox.kind, inbox.state, reason, inbox.turn_id,

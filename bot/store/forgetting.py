@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from bot.compose import named
 from bot.persistence.causes import Cause
-from bot.store import codec
+from bot.store import balance, codec
+from bot.store.gone import note_gone
 from bot.store.indexes import OPEN_TURN
 from bot.store.rows import MISSED, set_value
 from bot.store.stops import stop_turn
@@ -25,7 +26,7 @@ _SCOPE = "forget"
 SavedAs = Callable[[str, InboundMessage, int], str]
 _OWN = "IN (SELECT value FROM json_each(?1))"
 # The rows of tables, besides those that need more than a condition, that go: by their own sessions (?1).
-_OF_SESSIONS = ("event", "firing", "granted", "job", "inbox", "session")
+_OF_SESSIONS = ("event", "firing", "granted", "job", "session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +115,11 @@ class Forgetting(Subject):
         theirs.take_told(db)
         transcripts_of_others = theirs.delete_words(db)
         turns = json.dumps(theirs.turns)
-        _delete_turns(db, own, turns, direct)
+        _delete_counted(db, whom, own, turns, direct)
+        _delete_turns(db, own, turns)
         ours = "(origin ->> '$.sender'=?2 AND origin ->> '$.place.channel'=?1)"
         db.execute(f"DELETE FROM firing WHERE job_id IN (SELECT job_id FROM job WHERE {ours})", who)
         db.execute(f"DELETE FROM job WHERE {ours}", who)
-        db.execute("DELETE FROM inbox WHERE channel=? AND sender=?", who)
-        db.execute(f"DELETE FROM inbox WHERE conv_id {_OWN}", (direct,))
         for table in _OF_SESSIONS:
             db.execute(f"DELETE FROM {table} WHERE session_key {_OWN}", (own,))
         transcripts = f"SELECT transcript_id FROM transcript WHERE session_key {_OWN}"
@@ -195,27 +195,46 @@ def _names(db: sqlite3.Connection, whom: Whom, messages: Sequence[tuple[str, Inb
     return {named(name) for name in names if name}
 
 
-def _delete_turns(db: sqlite3.Connection, own: str, turns: str, direct: str) -> None:
-    """Delete what turns have asked, called and sent: all of their own sessions, the words of others.
+# Condition for what belongs to the turns of sessions.
+_MINE = "turn_id IN (SELECT turn_id FROM turn WHERE session_key IN (SELECT value FROM json_each(?1)))"
+
+
+def _delete_counted(db: sqlite3.Connection, whom: Whom, own: str, turns: str, direct: str) -> None:
+    """Delete messages and deliveries, and write down in the book that they are gone.
 
     own, turns, direct: JSON lists of sessions, of turns in other sessions, and of conversations.
     """
-    mine = "turn_id IN (SELECT turn_id FROM turn WHERE session_key IN (SELECT value FROM json_each(?1)))"
+    told = f"SELECT source FROM delivery WHERE {_MINE} OR turn_id IN (SELECT value FROM json_each(?2))"
+    messages = db.execute(
+        "SELECT seq FROM inbox WHERE channel=?4 AND sender=?5 OR conv_id IN (SELECT value FROM json_each(?3))"
+        f" OR session_key {_OWN} OR event_key IN ({told})",
+        (own, turns, direct, whom.channel, whom.sender),
+    ).fetchall()
+    deliveries = db.execute(
+        f"SELECT delivery_id FROM delivery WHERE {_MINE} OR conv_id IN (SELECT value FROM json_each(?2))", (own, direct)
+    ).fetchall()
+    balance.carry(db, [seq for (seq,) in messages])
+    note_gone(db, "delivery", [delivery_id for (delivery_id,) in deliveries])
+    db.executemany("DELETE FROM inbox WHERE seq=?", messages)
+    db.executemany("DELETE FROM delivery WHERE delivery_id=?", deliveries)
+
+
+def _delete_turns(db: sqlite3.Connection, own: str, turns: str) -> None:
+    """Delete what turns have asked and called, and what they said: all of their own sessions, the words of others.
+
+    own, turns: JSON lists of sessions, and of turns in other sessions.
+    """
     others = "turn_id IN (SELECT value FROM json_each(?2))"
-    requests = f"SELECT approval_id FROM approval WHERE {mine} OR {others}"
+    requests = f"SELECT approval_id FROM approval WHERE {_MINE} OR {others}"
     blank = "body='', said='', buttons=NULL, file=NULL, respond=NULL, error=NULL"
-    told = f"SELECT source FROM delivery WHERE {mine} OR {others}"
-    db.execute(f"DELETE FROM inbox WHERE event_key IN ({told})", (own, turns))
-    db.execute(f"UPDATE delivery SET {blank} WHERE subject IN ({requests})", (own, turns))
-    db.execute(f"DELETE FROM delivery WHERE conv_id {_OWN}", (direct,))
-    db.execute(f"DELETE FROM delivery WHERE {mine}", (own,))
+    db.execute(f"UPDATE delivery SET {blank}, subject=NULL WHERE subject IN ({requests})", (own, turns))
     db.execute(f"UPDATE delivery SET {blank} WHERE turn_id {_OWN}", (turns,))
-    db.execute(f"DELETE FROM approval WHERE {mine} OR {others}", (own, turns))
-    db.execute(f"DELETE FROM tool_call WHERE {mine}", (own,))
+    db.execute(f"DELETE FROM approval WHERE {_MINE} OR {others}", (own, turns))
+    db.execute(f"DELETE FROM tool_call WHERE {_MINE}", (own,))
     db.execute(f"UPDATE tool_call SET args='{{}}' WHERE turn_id {_OWN}", (turns,))
     db.execute(f"DELETE FROM event WHERE turn_id {_OWN}", (turns,))
     db.execute(f"UPDATE turn SET error_message=NULL WHERE turn_id {_OWN}", (turns,))
-    db.execute(f"UPDATE inbox SET turn_id=NULL WHERE {mine}", (own,))
+    db.execute(f"UPDATE inbox SET turn_id=NULL WHERE {_MINE}", (own,))
 
 
 def _delete_places(db: sqlite3.Connection, whom: Whom, direct: str) -> None:

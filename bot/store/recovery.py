@@ -56,7 +56,9 @@ class Recovery(Subject):
     @transaction
     def ready(self, db: sqlite3.Connection) -> None:
         """Make all delayed messages ready."""
-        db.execute(f"UPDATE inbox SET ready_at=0 WHERE {DELAYED}")
+        # to times long ago, whatever the clock says; those of the same moment are still taken together, and no others
+        (first,) = db.execute(f"SELECT min(ready_at) FROM inbox WHERE {DELAYED}").fetchone()
+        db.execute(f"UPDATE inbox SET ready_at=ready_at - ? + 1 WHERE {DELAYED}", (first,))
 
     @transaction
     def recover(self, db: sqlite3.Connection, turn_id: str, worker: str, give_up: Sequence[Planned]) -> bool:

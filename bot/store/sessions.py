@@ -185,6 +185,8 @@ def delete_lines(db: sqlite3.Connection, transcript_id: str, limit: int) -> int:
         (transcript_id, limit),
     ).fetchall()
     turns = [(turn_id,) for turn_id in {turn_id for (turn_id,) in found if turn_id}]
+    requests = "subject IN (SELECT approval_id FROM approval WHERE turn_id=?)"
+    db.executemany(f"UPDATE delivery SET subject=NULL WHERE {requests}", turns)  # the book would miss them
     db.executemany("DELETE FROM approval WHERE turn_id=?", turns)
     db.executemany("DELETE FROM tool_call WHERE turn_id=?", turns)
     db.execute(

@@ -80,7 +80,7 @@ class Stops(Subject):
             settings=codec.SETTINGS.load(kept_settings, SessionSettings()),
         )
         ended = stopped.running or stopped.dropped > 0
-        if ending.becomes is not None and (ending.renew or not ended):
+        if ending.becomes is not None:
             said = reply(stopped) if ended else ()
             kept = become_message(db, begun, ending.becomes, blocks=said, stopped=stopped)
         else:

@@ -9,13 +9,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from agent.errors import ErrorKind
 from tests.crash.checks import check
 from tests.crash.platform import Fault
 from tests.crash.process import watch_tasks
@@ -36,9 +35,8 @@ FAULTS = st.sampled_from(("429", "not_ready", "answer_lost", "request_lost"))
 class Bot(RuleBasedStateMachine):
     """The actions; what must hold is in `checks`."""
 
-    listening = False
-    others: tuple[str, ...] = ()
-    failure = ErrorKind.AUTH
+    kinds: ClassVar[dict[str, Any]] = {}
+    """What is particular about the world."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,8 +51,7 @@ class Bot(RuleBasedStateMachine):
         async def nobody(world: World) -> None:
             """The rules are the people here."""
 
-        kinds = {"listening": self.listening, "others": self.others, "failure": self.failure}
-        world = World(self.root, nobody, places=PLACES, speed=SPEED, **kinds)  # type: ignore[arg-type]
+        world = World(self.root, nobody, places=PLACES, speed=SPEED, **self.kinds)
         world.person_done()
         self.lost = watch_tasks()
         world.begin()
@@ -169,7 +166,7 @@ class Bot(RuleBasedStateMachine):
 class Listener(Bot):
     """On a platform that tells everything once, and not to who is not connected."""
 
-    listening = True
+    kinds: ClassVar[dict[str, Any]] = {"listening": True}
 
     @rule()
     def disconnect(self) -> None:

@@ -36,7 +36,7 @@ from channels.console.settings import Console
 from channels.discord.settings import Discord
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
-from channels.settings import DirectMessages, QueueMode, Streaming
+from channels.settings import DirectMessages, QueueDrop, QueueMode, Streaming
 from channels.slack.settings import Slack
 from channels.telegram.settings import Telegram, UserId
 from heartbeat.schedule import Schedule, next_after
@@ -62,7 +62,8 @@ Person = Callable[["World"], Awaitable[None]]
 class World:
     """Everything but the service. person: what people do; it goes on while services come and go.
 
-    mode: of the queue. others: names of further platforms. failure: how the model fails, where a script says so.
+    mode, cap, drop: of the queue. others: names of further platforms. failure: how the model fails, where a script
+    says so.
     tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
     writes in chat A is an owner then.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
@@ -81,6 +82,8 @@ class World:
     listening: bool = False
     preview: bool = False
     mode: QueueMode = "followup"
+    cap: int = 1000
+    drop: QueueDrop = "summarise"
     others: tuple[str, ...] = ()
     failure: ErrorKind = ErrorKind.AUTH
     tokens: int | None = None
@@ -574,7 +577,7 @@ def _config(world: World) -> Config:
         ),
         budget=Budget(turn=Limit(tokens=world.tokens)),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
-        queue=Queue(debounce_ms=world.debounce, mode=world.mode, cap=1000),
+        queue=Queue(debounce_ms=world.debounce, mode=world.mode, cap=world.cap, drop=world.drop),
         workspace=world.root / "workspace",
         state=world.root / "state",
     )

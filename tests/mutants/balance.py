@@ -8,6 +8,7 @@ _EACH = f"{_BOOK}each_message_is_answered_told_or_pending"
 _PRUNED = f"{_BOOK}what_was_pruned_stays_counted_and_what_was_not_explained_stays_named"
 _TWICE = f"{_BOOK}what_is_offered_twice_leaves_no_gap"
 _CLI = "tests/bot/cli/test_balance.py::test_the_service_that_runs_is_asked_and_is_not_ready_until_it_is_accepted"
+_FORGOTTEN = "tests/bot/sessions/test_forgetting.py::test_no_byte_of_somebody_is_left"
 
 FAULTS = (
     Fault(
@@ -54,6 +55,34 @@ FAULTS = (
 """,
         "",
         (_TWICE,),
+    ),
+    Fault(
+        "balance/what-is-not-to-be-sent-is-no-explanation",
+        "bot/store/balance.py",
+        "    WHEN said & {_UNSENT} THEN 'told'\n",
+        "",
+        (f"{_BOOK}what_was_kept_from_being_sent_is_told",),
+    ),
+    Fault(
+        "balance/requests-of-pruned-transcripts-are-missing",
+        "bot/store/sessions.py",
+        '    db.executemany(f"UPDATE delivery SET subject=NULL WHERE {requests}", turns)  # the book would miss them\n',
+        "",
+        ("tests/bot/sessions/test_sessions.py::test_the_book_balances_without_the_requests_of_what_was_pruned",),
+    ),
+    Fault(
+        "balance/forgotten-messages-are-missing",
+        "bot/store/forgetting.py",
+        "    balance.carry(db, [seq for (seq,) in messages])\n",
+        "",
+        (_FORGOTTEN,),
+    ),
+    Fault(
+        "balance/forgotten-deliveries-are-missing",
+        "bot/store/forgetting.py",
+        '    note_gone(db, "delivery", [delivery_id for (delivery_id,) in deliveries])\n',
+        "",
+        (_FORGOTTEN,),
     ),
     Fault(
         "balance/pruned-messages-not-counted",

@@ -74,13 +74,6 @@ FAULTS = (
         (f"{_STOP}a_word_alone_stops_in_any_case_and_language[STOP!!]",),
     ),
     Fault(
-        "commands/stop-takes-words-that-end-nothing",
-        "Stops.stop",
-        "(ending.renew or not ended)",
-        "ending.renew",
-        (f"{_STOP}where_nothing_is_to_be_stopped_words_are_words[stop]",),
-    ),
-    Fault(
         "commands/anybody-stops-by-a-word-in-groups",
         "_is_for_it",
         "if is_word and _has_run(db, item):",

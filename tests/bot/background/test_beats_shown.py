@@ -291,7 +291,8 @@ async def test_a_light_beat_has_no_files_of_the_workspace(tmp_path: Path, isolat
         assert "You love gardens" in first.system
         assert (last.system, last.tools) == (first.system, first.tools)
         lacks = {tool.name for tool in first.tools} - {tool.name for tool in light.tools}
-        assert lacks == ({"schedule"} if isolated else set()), "a session of its own orders nothing"
+        nothing = {"schedule", "task_list"} if isolated else set()
+        assert lacks == nothing, "a session of its own orders nothing, and nobody watches its work"
 
 
 async def test_a_terminal_shows_only_what_a_beat_says(tmp_path: Path) -> None:

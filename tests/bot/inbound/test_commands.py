@@ -102,7 +102,6 @@ async def test_stop_stops_whatever_is_written_behind_it(tmp_path: Path) -> None:
     [
         "/dance",
         "!dance",
-        "/stop@another_bot",
         "/usr/bin/python is missing",
         "/ stop",
         "say /stop",
@@ -285,3 +284,10 @@ async def test_stop_of_one_session_leaves_the_others(tmp_path: Path) -> None:
             Outcome.ABORTED,
             Outcome.COMPLETED,
         ]
+
+
+async def test_a_command_for_another_bot_is_nobodys_business(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.write("/stop@another_bot")
+        assert (await hark.say("hello")).texts == ["echo: [Tue 2026-07-14 03:33 UTC]\nhello"]
+        assert len(hark.model.requests) == 1

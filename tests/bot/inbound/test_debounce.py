@@ -111,6 +111,20 @@ async def test_a_restart_ends_the_wait(tmp_path: Path) -> None:
         assert asked(hark) == [["one", "two"]]
 
 
+async def test_a_restart_joins_nothing_that_was_written_apart(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"queue": {"debounce_ms": 1000, "mode": "followup"}}) as hark:
+        hark.model.add(Hang())
+        await later(hark, 0, "first")
+        hark.time.advance(1)
+        await hark.model.until_requests(1)
+        for text in ("one", "two"):
+            await later(hark, 2, text)
+        kept = hark.time
+    async with running(tmp_path, config=ON, time=kept) as hark:
+        await hark.until_texts(3)
+        assert asked(hark)[1:] == [["one"], ["two"]]
+
+
 async def test_a_clock_that_is_set_back_makes_nobody_wait_longer(tmp_path: Path) -> None:
     async with running(tmp_path, config=ON) as hark:
         await later(hark, 0, "one")

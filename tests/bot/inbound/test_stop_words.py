@@ -31,8 +31,14 @@ async def test_a_word_alone_stops_in_any_case_and_language(tmp_path: Path, word:
         assert [end.outcome for end in hark.ends(session_of("1"))] == [Outcome.ABORTED]
 
 
-@pytest.mark.parametrize("text", ["stop", "stop it now", "don't stop", "stop\nstop"])
-async def test_where_nothing_is_to_be_stopped_words_are_words(tmp_path: Path, text: str) -> None:
+async def test_where_nothing_runs_that_is_said(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        assert await command(hark, "stop") == "Nothing was running."
+        assert not hark.model.requests
+
+
+@pytest.mark.parametrize("text", ["stop it now", "don't stop", "stop\nstop"])
+async def test_with_other_words_it_is_a_message(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as hark:
         hark.model.add("What should I stop?")
         assert (await hark.say(text)).texts == ["What should I stop?"]
@@ -78,7 +84,7 @@ async def test_guests_of_a_group_end_what_is_theirs_and_owners_everything(tmp_pa
         await hang.entered()
         await hark.accept(said(hark, "me too", "3"), said(hark, "and me", "2"))
         await hark.accept(said(hark, text, "3"))
-        assert await hark.until_texts(1, CHAT) == ["Nothing was running. 1 waiting message dropped."]
+        assert await hark.until_texts(1, CHAT) == ["Nothing of yours was running. 1 waiting message dropped."]
         assert hark.stored.texts(state="dropped") == ["me too"]
         assert hark.stored.turns("state") == [("running",)]
         await hark.accept(said(hark, text, "1"))

@@ -53,7 +53,7 @@ async def test_a_failure_stays(tmp_path: Path) -> None:
         await hark.until(lambda: planned(hark) == ["👀", "", "😢"], "the end")
 
 
-@pytest.mark.parametrize(("ack", "last"), [({"emoji": "👀"}, ""), ({"states": {}}, "There.")])
+@pytest.mark.parametrize(("ack", "last"), [({"emoji": "👀"}, ""), ({"scope": "all"}, "There.")])
 async def test_it_stays_as_it_is_where_nothing_is_configured(tmp_path: Path, ack: dict[str, object], last: str) -> None:
     async with running(tmp_path, config={"channels": {"telegram": {"ack": ack}}}) as hark:
         hark.model.add("There.")

@@ -142,8 +142,12 @@ async def test_no_byte_of_somebody_is_left(tmp_path: Path) -> None:
         await hark.service.parts.sessions.export_file(session_of(PERSON), "html")
         assert {word for words in canary.left(tmp_path).values() for word in words} == set(canary.planted)
 
+        accepted = sum(account.accepted for account in hark.stored.balance().accounts)
         assert "is forgotten" in await forget(hark).forget_person(WHO)
         assert canary.left(tmp_path) == {}, "while it runs"
+        book = hark.stored.balance()
+        assert book.unexplained == ()
+        assert sum(account.accepted for account in book.accounts) == accepted, "what is gone stays counted"
         kept = json.dumps(hark.stored.everything(), default=str)
         assert PERSON not in kept
         assert [words in kept for words in ("the words of the owner", "the words of Bob", "what Bob thinks")] == [

@@ -12,8 +12,9 @@ import pytest
 from bot.persistence.sessions import NoSuchTranscript
 from bot.sessions.service import Sessions
 from channels.outgoing import Action
+from tests.asking import AskingTool, approval
 from tests.service import Hark, running, session_of
-from tests.standins.script import Hang
+from tests.standins.script import Call, Hang
 
 KEY = session_of("1")
 DAY = 24 * 3600 * 1000
@@ -51,6 +52,7 @@ def asked(hark: Hark) -> list[str]:
 async def test_transcripts_of_the_place_are_listed_and_resumed(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         first = await talk(hark, "about apples", "yes")
+        hark.time.advance(1)  # ids of one moment begin alike
         await talk(hark, "a guest", "yes", sender="2")
         await told(hark, "/new")
         second = await talk(hark, "about pears", "yes")
@@ -216,3 +218,16 @@ async def test_what_was_pruned_in_part_is_not_shown_and_goes(tmp_path: Path) -> 
         await of(hark).tidy()
         assert hark.stored.entries(transcript_id=gone) == []
         assert hark.stored.values("pruned transcript") == {}
+
+
+async def test_the_book_balances_without_the_requests_of_what_was_pruned(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "that"}))
+        hark.model.add("I did it")
+        await hark.write("do that", sender="1")
+        await hark.write(f"/approve {await approval(hark)} once", sender="1")
+        await hark.until(lambda: not hark.stored.unfinished(), "the end of everything")
+        await told(hark, "/new")
+        assert await of(hark).prune(None, 1) == 1
+        assert hark.stored.approvals() == []
+        assert hark.stored.balance().unexplained == ()

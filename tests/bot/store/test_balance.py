@@ -97,6 +97,14 @@ async def test_what_rows_do_not_explain_is_named(tmp_path: Path, change: str, wh
     assert book(tmp_path) == (0, 0, 0, [why])
 
 
+@pytest.mark.parametrize("cause", [Cause.UNSENT, Cause.UNDONE])
+async def test_what_was_kept_from_being_sent_is_told(tmp_path: Path, cause: Cause) -> None:
+    async with opened(tmp_path) as store:
+        await answered(store, None)
+    Stored(tmp_path).spoil("UPDATE delivery SET state='expired', cause=?", cause)
+    assert book(tmp_path) == (0, 1, 0, [])
+
+
 async def test_a_row_that_nothing_names_is_put_to_the_account_of_those_beside_it(tmp_path: Path) -> None:
     place = replace(message().origin.place, channel="slack")
     async with opened(tmp_path) as store:
