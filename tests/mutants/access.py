@@ -256,7 +256,7 @@ FAULTS = (
     Fault(
         "access/commands-of-other-bots",
         "gate",
-        " or _OF_ANOTHER.match(message.text)",
+        " or of_another(message)",
         "",
         ("tests/bot/people/test_access.py::test_the_gate",),
     ),

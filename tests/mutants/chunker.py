@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         "chunker/a-block-is-two-messages",
         "Chunker._cut",
-        "if seen and size > _SHORTEST and (many := self._messages(shown)) > 1:",
+        "if seen and not cut.code and size > _SHORTEST and (many := self._messages(shown)) > 1:",
         "if False:",
         (f"{_ANSWERS}each_block_is_one_message_of_its_platform",),
     ),

@@ -174,9 +174,9 @@ FAULTS = (
     ),
     Fault(
         "rooms/answers-send-files-of-the-workspace",
-        "RunJournal._file",
-        "self._given.rooms.inside(self.turn.session_key).workspace",
-        'self._given.rooms.inside("agent:main:main").workspace',
+        "AnswerFiles.named",
+        "self._rooms.inside(self._session_key).workspace",
+        'self._rooms.inside("agent:main:main").workspace',
         (f"{_CHANGES}files_that_are_sent_are_those_of_the_room[2]",),
     ),
     Fault(

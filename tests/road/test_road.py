@@ -29,16 +29,16 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(698, aim=600),
-        "files": Limit(94, aim=60),
+        "calls": Limit(700, aim=600),
+        "files": Limit(96, aim=60),
         "crossings": Limit(70),
         "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_546),
-        "files": Limit(112),
+        "calls": Limit(2_551),
+        "files": Limit(114),
         "crossings": Limit(158),
         "statements": Limit(164),
         "commits": Limit(15),
@@ -53,7 +53,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "hops": Limit(23),
     },
     "aged message": {
-        "calls": Limit(698, aim=600),
+        "calls": Limit(700, aim=600),
         "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
