@@ -449,7 +449,8 @@ def _tries(world: World) -> list[str]:
     for token, lives in world.tries.items():
         if token in world.by_themselves:  # the same is asked for in several turns
             continue
-        pauses = len(world.stored.approvals())  # a turn that is parked does not die with its process
+        # a turn that is parked, or that a freeze has put back, does not die with its process
+        pauses = len(world.stored.approvals()) + sum("/freeze" in text for text in world.stored.texts())
         if len(lives) > 2 + world.drained + pauses:
             wrong.append(f"{token} was tried in {len(lives)} lives")
     unwritten = world.drained if world.failed_commits else 0  # runs that could not be given back
