@@ -1,13 +1,10 @@
 """`hark balance`: whether each message is accounted for, and what an owner accepts of what is not."""
 
-import contextlib
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
 from bot.cli.local import FAILED, USAGE, asked, complain
-from bot.cli.terminal.client import Client
 from bot.config.model import Config
 from bot.gateway.balance import Book, NotUnexplained, in_words
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:  # it imports the whole service
 async def show(as_json: bool, since: str, config: Config) -> int:
     """Print the book. Returns the exit code: 1 when something is not explained."""
     try:
-        async with _book(config) as there:
+        async with asked(config, _book) as there:
             book = await there.balance(since)
     except ValueError as error:
         complain(str(error))
@@ -35,7 +32,7 @@ async def show(as_json: bool, since: str, config: Config) -> int:
 async def accept(message: str, config: Config) -> int:
     """Accept a message without an explanation. Returns the exit code: 1 when it is not one of those."""
     try:
-        async with _book(config) as there:
+        async with asked(config, _book) as there:
             book = await there.accept_message(message)
     except NotUnexplained as error:
         complain(str(error))
@@ -44,11 +41,5 @@ async def accept(message: str, config: Config) -> int:
     return 0
 
 
-@contextlib.asynccontextmanager
-async def _book(config: Config) -> AsyncIterator[Client | Book]:
-    async with asked(config, _part) as there:
-        yield there
-
-
-def _part(parts: "Parts") -> Book:
+def _book(parts: "Parts") -> Book:
     return parts.book

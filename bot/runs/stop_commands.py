@@ -1,6 +1,6 @@
 """The commands /stop, /new and /reset, which end the run of a session.
 
-/stop is also a plain word (`queue.stop_words`) that is the whole message. Where it ends nothing, it is a message.
+/stop is also a plain word (`queue.stop_words`) that is the whole message.
 """
 
 from collections.abc import Sequence

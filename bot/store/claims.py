@@ -16,7 +16,7 @@ from bot.compose import overheard
 from bot.persistence.causes import Cause
 from bot.persistence.inbox import Changes
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
 from bot.store import approvals, codec, edits, endings, freezes, frozen, history, repair, rows, yielding
 from bot.store.database import Database
 from bot.store.indexes import NEXT, OPEN_TURN, WAITING
@@ -93,29 +93,28 @@ class Claims(Subject):
         what is to be run; beats and jobs that are frozen are passed over.
         """
         found = db.execute(
-            f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls, by_itself FROM (SELECT 1) LEFT JOIN"
-            f" (SELECT *, {yielding.BY_ITSELF} AS by_itself FROM turn)"
-            f" ON session_key=? AND {OPEN_TURN} ORDER BY by_itself, created_at, turn_id",
+            f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN turn"
+            f" ON session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
             (session_key,),
         ).fetchall()
         now, there = self._now(), found[0][0]
         ready = max(now, until)
         if there and frozen.holds(there, ""):
             raise freezes.held(db, session_key, "all")
-        cut, unasked, ends = list[str](), list[str](), ""
-        goes_on = {turn_id: (kind, next_calls) for _, turn_id, _, _, kind, next_calls, _ in found}
-        for _, turn_id, state, epoch, _, _, by_itself in found if found[0][1] is not None else ():
+        cut, unasked, ends = dict[str, tuple[str, str | None]](), dict[str, tuple[str, str | None]](), ""
+        for turn_id, state, epoch, *goes_on in (row[1:] for row in found if row[1] is not None):
+            by_itself = goes_on[0] in BY_THEMSELVES
             held = state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now))
             if held and (background or not by_itself):
                 return None
             if epoch > 0:
-                (unasked if by_itself else cut).append(turn_id)
+                (unasked if by_itself else cut)[turn_id] = (goes_on[0], goes_on[1])
         if unasked and not background:
             if not cut and not yielding.person_waits(db, session_key, ready):
                 return None
             ends = "".join([yielding.give_way(db, turn_id, now) for turn_id in unasked])
-        for turn_id in (*cut, *unasked) if background else cut:
-            if held_by := there and frozen.holds(there, *goes_on[turn_id]):
+        for turn_id, of in (cut | unasked if background else cut).items():
+            if held_by := there and frozen.holds(there, *of):
                 if held_by == "beats":
                     continue
                 raise freezes.held(db, session_key, held_by)

@@ -79,9 +79,8 @@ class Stops(Subject):
             left=left,
             settings=codec.SETTINGS.load(kept_settings, SessionSettings()),
         )
-        ended = stopped.running or stopped.dropped > 0
         if ending.becomes is not None:
-            said = reply(stopped) if ended else ()
+            said = reply(stopped) if stopped.running or stopped.dropped else ()
             kept = become_message(db, begun, ending.becomes, blocks=said, stopped=stopped)
         else:
             kept = finish(db, begun, reply(stopped), stopped)

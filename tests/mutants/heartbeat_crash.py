@@ -72,8 +72,8 @@ FAULTS = (
     Fault(
         "heartbeat-crash/a-cut-job-before-people",
         "Claims.claim",
-        "for turn_id in (*cut, *unasked) if background else cut:",
-        "for turn_id in (*unasked, *cut) if background else cut:",
+        "in (cut | unasked if background else cut).items():",
+        "in (unasked | cut if background else cut).items():",
         ("tests/bot/store/test_yielding.py::test_a_turn_that_was_cut_goes_before_it",),
     ),
 )
