@@ -10,7 +10,6 @@ from bot.background.jobs import Jobs
 from bot.commands import builtin
 from bot.commands.registry import Command, Registry
 from bot.config.model import Config
-from bot.gateway.balance import Book
 from bot.gateway.status import Status
 from bot.gateway.usage import UsageReport
 from bot.inbound import people_commands, queueing
@@ -51,7 +50,6 @@ def build(
     jobs: Jobs,
     usage: UsageReport,
     transcripts: SessionCommands,
-    book: Book,
     restart: Restart,
     reload: Reload,
     others: Sequence[Command],
@@ -59,12 +57,6 @@ def build(
     """Make the registry. offered: models to choose from by a button. others: commands from outside of the service."""
     store, clock, prices = approvals.store, approvals.clock, specs.keeping.budgets.prices
     choosing = ModelCommands(store, specs.fleet, specs, offered, prices)
-    control = Control(jobs.dispatcher)
-    status.sentences = (
-        ("heartbeat", control.sentence),
-        ("book", book.line),
-        ("event loop", status.health.lag.sentence),
-    )
     notes = LastNotes(specs, store, lanes.runner)
     return builtin.build(
         config.agent.name,
@@ -90,7 +82,7 @@ def build(
             memory_command.build(specs.rooms),
             compact_command.build(specs, store, lanes.runner.contexts),
             *transcripts.build(),
-            *background_commands.build(jobs, control),
+            *background_commands.build(jobs, Control(jobs.dispatcher)),
             restart.command(),
             config_command.build(reload),
         ),

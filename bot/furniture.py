@@ -46,12 +46,9 @@ from bot.outbox import Outbox
 from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations
 from bot.people.people import People
-from bot.runs.budgets import Budgets
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
-from bot.runs.outages import OutageWatch
-from bot.runs.receipts import Receipts
 from bot.runs.rooms import Furniture, Room, Rooms
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
@@ -201,33 +198,6 @@ def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Sequen
     untrusted = tuple(kind for kind in get_args(ProvenanceKind) if tools.untrusted.get(kind) != "allow")
     owners = OriginRules(untrusted=untrusted, trusts=lambda channel, sender: (channel, sender) in people.owners)
     return CallRules(asked_for=tools.require_approval, grants=granted, hooks=hooks, origins=owners)
-
-
-def around(
-    config: Config,
-    clock: Clock,
-    store: Store,
-    outbox: Outbox,
-    bus: EventBus,
-    requests: Requests,
-    outages: OutageWatch,
-    budgets: Budgets,
-    rooms: Rooms,
-) -> RunDependencies:
-    """Collect what every run works with, under a new name of this process."""
-    return RunDependencies(
-        store=store,
-        outbox=outbox,
-        bus=bus,
-        clock=clock,
-        requests=requests,
-        outages=outages,
-        budgets=budgets,
-        rooms=rooms,
-        receipts=Receipts(config.agent.receipts, outbox, clock),
-        worker=clock.new_id(),
-        is_owner=rooms.people.is_owner,
-    )
 
 
 def dispatcher(

@@ -48,6 +48,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.reload.reload import Reload
 from bot.restart import Restart
 from bot.runs.budgets import Budgets
+from bot.runs.journal import RunDependencies
 from bot.runs.keeping import KeepingDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -55,6 +56,7 @@ from bot.runs.messaging import Messaging
 from bot.runs.outages import OutageWatch
 from bot.runs.permissions import Permissions
 from bot.runs.prompts import Prompts
+from bot.runs.receipts import Receipts
 from bot.runs.runner import Presentation, TurnRunner
 from bot.runs.specs import Specs, Toolbox
 from bot.service import Parts, Service, create_workspace
@@ -152,7 +154,9 @@ def _assemble(
     keeping = KeepingDependencies(store, outbox, budgets, clock, running)
     specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping)
     outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
-    around = furniture.around(config, clock, store, outbox, bus, requests, outages, budgets, rooms)
+    receipts = Receipts(config.agent.receipts, outbox, clock)
+    services = (store, outbox, bus, clock, requests, outages, budgets, rooms)
+    around = RunDependencies(*services, clock.new_id(), people.is_owner, receipts)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
     lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     reload = Reload(
@@ -186,12 +190,13 @@ def _serve(
     approvals = ApprovalCommands(requests, store, outbox, clock)
     health = Health(accounts, store, clock.now)
     book = Book(store, clock, health)
-    status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs)
+    lines = (("heartbeat", Control(dispatcher).sentence), ("book", book.line), ("event loop", health.lag.sentence))
+    status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs, lines)
     pairing = Pairing(store, clock, conversations.people, outbox, accounts, running, lanes.stop)
     sessions, forget = furniture.transcripts(config, known, around, lanes, running)
     transcripts = SessionCommands(sessions, outbox, running, requests)
     features = (status, pairing, approvals, specs, running, lanes, Jobs(dispatcher), UsageReport(store, clock))
-    others = (transcripts, book, reload.restart, reload)
+    others = (transcripts, reload.restart, reload)
     registry = all_commands.build(config, known.offered(), *features, *others, others=given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, reload.askers, approvals)
     pipeline = _pipeline(known, conversations, commands, requests, pairing)

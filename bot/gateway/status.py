@@ -90,8 +90,7 @@ class Status:
     health: Health
     specs: Specs
     # More lines for owners, by their names: each function returns a sentence, or nothing where there is nothing to say.
-    # To be set before it is asked.
-    sentences: Sequence[tuple[str, Callable[[], Awaitable[str]]]] = field(init=False)
+    sentences: Sequence[tuple[str, Callable[[], Awaitable[str]]]]
 
     async def view(self) -> StatusView:
         """Return the state of the service as a whole. Raises StoreUnavailable."""
