@@ -88,6 +88,10 @@ class ManualTime:
         """Return when so many sleep with exactly so long to go."""
         await self._watch.until(lambda: self.pauses(seconds) >= count, f"a pause of {seconds:g} s")
 
+    async def until_asked(self, seconds: float, times: int = 1) -> None:
+        """Return when so many pauses of this length have been asked for since the start."""
+        await self._watch.until(lambda: self.asked.count(seconds) >= times, f"pause {times} of {seconds:g} s")
+
     def advance(self, seconds: float) -> None:
         """Let time pass; who is due wakes."""
         self._now += round(seconds * 1000)

@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 from typing import Any, Literal
 
 from agent.events import AgentStart, Outcome, RunRef
-from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage, merged
+from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.causes import Cause
@@ -277,8 +277,7 @@ def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval
         " (SELECT coalesce(max(seq), 0) FROM entry WHERE transcript_id=?1 AND kind='assistant') ORDER BY seq",
         (transcript_id, *made),
     )
-    unread = Message("user", (), origins=codec.origins("damaged"))
-    origins = merged(one for (body,) in before for one in codec.MESSAGE.load(body, unread).all_origins)
+    origins = codec.bears(body for (body,) in before)
     rows.ask(db, turn_id, 1, [call])
     db.execute("UPDATE turn SET step=1 WHERE turn_id=?", (turn_id,))
     line = Message("assistant", (call,), origins=origins)

@@ -1,11 +1,12 @@
 """Values to stored JSON and back, by pydantic. Stored JSON is never rewritten, so these types may only gain fields."""
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from agent.message import Message, Provenance, Usage
+from agent.message import Message, Provenance, Usage, merged
 from agent.prompt.build import Prompt
 from agent.tools.base import Ask
 from bot.persistence.settings import SessionSettings
@@ -65,3 +66,9 @@ def read_inbound(text: str, seq: int) -> InboundMessage | None:
 def origins(text: str) -> tuple[Provenance, ...]:
     """Return stored origins; what cannot be read is not trusted."""
     return ORIGINS.load(text, UNREADABLE if text else ())
+
+
+def bears(bodies: Iterable[str]) -> tuple[Provenance, ...]:
+    """Return the origins that stored lines bear together; a line that cannot be read is not trusted."""
+    unread = Message("user", (), origins=UNREADABLE)
+    return merged(one for body in bodies for one in MESSAGE.load(body, unread).all_origins)

@@ -7,7 +7,7 @@ meanwhile once it goes on. A call that runs then is finished apart, and its resu
 import sqlite3
 
 from agent.events import RunRef
-from agent.message import Message, Provenance, merged
+from agent.message import Provenance
 from bot.store import approvals, codec, endings, repair, rows
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import CALL_RUNS, FOR_A_RUN, IN_BACKGROUND
@@ -57,8 +57,7 @@ def _bears(db: sqlite3.Connection, transcript_id: str) -> tuple[Provenance, ...]
         " (SELECT coalesce(max(seq), 0) FROM entry WHERE transcript_id=?1 AND kind='assistant')",
         (transcript_id,),
     )
-    unread = Message("user", (), origins=codec.UNREADABLE)
-    return merged(one for (body,) in found for one in codec.MESSAGE.load(body, unread).all_origins)
+    return codec.bears(body for (body,) in found)
 
 
 def hide(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> None:

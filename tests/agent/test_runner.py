@@ -8,10 +8,9 @@ import pytest
 
 from agent.context import CUT_NOTE, INTERRUPTED
 from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionStart
-from bot import wording
+from bot import service, wording
 from bot.runs.outages import MENDED_EVERY, PARKED_EVERY
-from bot.service import PROBE_EVERY, SWEEP_EVERY
-from bot.sessions.service import FILL_EVERY
+from bot.service import SWEEP_EVERY
 from bot.store.stops import STOP_NOTE
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel, texts
@@ -59,28 +58,25 @@ async def test_a_busy_provider_is_asked_again_when_it_said(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("told", "waits"),
     [
-        ([20.0, 10.0, 0.5], [20, 10]),
+        ([19.0, 11.0, 0.5], [19, 11]),
         ([31.0], []),
         ([None] * 6, [2, 4, 8, 8, 8]),
         ([0.0] * 31, [1] * 30),
     ],
     ids=["thirty seconds in all", "too long at once", "nothing told", "told not to wait"],
 )
-async def test_waiting_has_an_end(tmp_path: Path, told: list[float | None], waits: list[float]) -> None:
+async def test_waiting_has_an_end(
+    tmp_path: Path, told: list[float | None], waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "PROBE_EVERY", 0.9)  # so that nothing else pauses as long as a run
     async with running(tmp_path) as hark:
         for seconds in told:
             hark.model.add(Fail(429, retry_after=seconds))
         await hark.write("hello")
-        passed, fills = 0.0, FILL_EVERY
-        for number, wait in enumerate(waits, 2):
-            passed += wait
-            others = (
-                (wait == PROBE_EVERY) + (passed % SWEEP_EVERY == 0) + (wait == PARKED_EVERY) + (passed == fills)
-            )  # the service's own pauses that end then
-            await hark.time.until_pause(wait, 1 + others)
+        for number, wait in enumerate(waits, 1):
+            await hark.time.until_asked(wait, waits[:number].count(wait))
             hark.time.advance(wait)
-            fills = passed + FILL_EVERY if fills <= passed else fills
-            await hark.model.until_requests(number)
+            await hark.model.until_requests(number + 1)
         end = await ended(hark)
         (told,) = hark.channel.texts()
         assert told.startswith("The model's provider is limiting requests right now. I have kept your message")
