@@ -104,8 +104,10 @@ class Parts:
     # Which sandbox commands run in, and why that one.
     sandbox: str
     restart: Restart
-    # Takes over changes of the configuration while it runs; None: there is nothing to be watched.
-    watch: Callable[[], Coroutine[Any, Any, None]] | None
+    # What works for as long as the service runs, each with the name of its task; cancelled before the runs end.
+    serving: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]
+    # What is closed once no run is left, in this order.
+    closing: Sequence[Callable[[], Awaitable[None]]]
 
     @property
     def freezer(self) -> Freezer:
@@ -172,14 +174,10 @@ class Service:
             self._traces.start()
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
-        self._in_background(parts.book.serve(), "balance")
         self._in_background(self._sweep(), "sweep")
-        self._in_background(parts.requests.serve(), "requests")
-        self._in_background(parts.outages.serve(), "outages")
-        self._in_background(parts.sessions.serve(), "search-index")
         self._in_background(self._probe_store(), "probe-store")
-        if parts.watch is not None:
-            self._in_background(parts.watch(), "watch-configuration")
+        for name, serve in parts.serving:
+            self._in_background(serve(), name)
         self._in_background(asyncio.to_thread(parts.look_up_prices), "prices")
 
     async def close(self) -> None:
@@ -209,7 +207,8 @@ class Service:
             await self.gateway.close()
         for account in parts.accounts:
             await account.channel.close()
-        await parts.fleet.close()
+        for close in parts.closing:
+            await close()
         await parts.store.close()
 
     async def _once_possible(self, step: Callable[[], Awaitable[None]]) -> None:

@@ -228,7 +228,14 @@ def _serve(
         workspace=config.workspace,
         sandbox=sandbox,
         restart=reload.restart,
-        watch=reload.watch if given.file else None,
+        serving=(
+            ("balance", book.serve),
+            ("requests", requests.serve),
+            ("outages", around.outages.serve),
+            ("search-index", sessions.serve),
+            *((("watch-configuration", reload.watch),) if given.file else ()),
+        ),
+        closing=(reload.fleet.close,),
     )
     return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
 

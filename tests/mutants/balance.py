@@ -129,8 +129,8 @@ FAULTS = (
     ),
     Fault(
         "balance/not-checked-by-itself",
-        "Service.start",
-        """        self._in_background(parts.book.serve(), "balance")\n""",
+        "_serve",
+        """            ("balance", book.serve),\n""",
         "",
         ("tests/bot/gateway/test_balance.py::test_it_is_checked_at_the_start_and_again_by_itself",),
     ),

@@ -93,7 +93,7 @@ async def house(
 
 def reload_of(service: Service) -> Reload:
     """The part of a service that takes over what has changed."""
-    watch: Callable[[], Any] | None = service.parts.watch
+    watch: Callable[[], Any] | None = dict(service.parts.serving).get("watch-configuration")
     found = getattr(watch, "__self__", None)
     assert isinstance(found, Reload)
     return found
