@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
 
 MEGABYTE = 1024**2
-SMALL = Bounds(processes=12, memory=100 * MEGABYTE, file=MEGABYTE, disk=32 * MEGABYTE)
+# The disk is one that others write to meanwhile, so only the test of its bound has a small one.
+SMALL = Bounds(processes=12, memory=100 * MEGABYTE, file=MEGABYTE, disk=1024**4)
 FLOOD = "i=0; while :; do head -c 256K /dev/zero > f$i; i=$((i+1)); done"
 
 
@@ -37,7 +39,8 @@ async def test_a_file_grows_to_its_bound_and_no_further(run: Run, room: Path) ->
     assert "room" in await run("yes > $TMPDIR/flood; echo room"), "nor does one of its temporary folder"
 
 
-async def test_many_files_end_with_the_disk_it_may_take(run: Run, room: Path) -> None:
+async def test_many_files_end_with_the_disk_it_may_take(run: Run, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.sandbox.backends.BOUNDS", replace(SMALL, disk=32 * MEGABYTE))
     said = await run(FLOOD, needs="work")
     assert said.startswith("[ended because the disk lost more than 32 MB meanwhile]\n")
     assert size(room) < 500 * MEGABYTE
