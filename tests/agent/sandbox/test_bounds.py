@@ -54,7 +54,7 @@ async def test_it_may_have_so_many_processes(run: Run) -> None:
 
 @pytest.mark.parametrize("way", ["one", "several"])
 async def test_it_may_have_so_much_memory_all_together(run: Run, name: Setting, way: str) -> None:
-    one = "python3 -c 'import time; x = b\"x\" * ({} << 20); time.sleep(100)'"
+    one = "python3 -c 'import time; x = b\"x\" * ({} << 20); time.sleep(5)'"
     line = one.format(300) if way == "one" else " & ".join([one.format(45)] * 4) + " & wait"
     said = await run(line, timeout_seconds=60)
     if name == "sandlock":  # its library may be the first to notice
@@ -75,6 +75,7 @@ async def test_in_the_background_the_same_bounds_hold(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.sandbox.backends.BOUNDS", replace(SMALL, disk=32 * MEGABYTE))
     made = commands(room, sandbox=name, in_sandbox="allow")
     try:
         await made.exec.run(_background(FLOOD, needs="work"), Notes().context())
