@@ -10,7 +10,6 @@ from agent.context import CUT_NOTE, INTERRUPTED
 from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionStart
 from bot import service, wording
 from bot.runs.outages import MENDED_EVERY, PARKED_EVERY
-from bot.service import SWEEP_EVERY
 from bot.store.stops import STOP_NOTE
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel, texts
@@ -180,10 +179,9 @@ async def test_an_answer_that_always_breaks_has_an_end(tmp_path: Path) -> None:
     async with running(tmp_path, config={"agent": {"max_steps": 5}}) as hark:
         hark.model.default = Continuer(SENTENCES, "tell me", [2] * 300, chunks=400)
         await hark.write("tell me")
-        passed = 0.0
-        for wait in (2, 4, 8, 8, 8):
-            passed += wait
-            await hark.time.until_pause(wait, 1 + (passed % SWEEP_EVERY == 0))
+        waits = (2, 4, 8, 8, 8)
+        for number, wait in enumerate(waits, 1):
+            await hark.time.until_asked(wait, waits[:number].count(wait))
             hark.time.advance(wait)
         end = await ended(hark)
         assert end.outcome is Outcome.PARKED

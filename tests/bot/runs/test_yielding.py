@@ -73,6 +73,15 @@ def states(hark: Hark) -> list[str]:
     return found
 
 
+async def let_before(hark: Hark, held: Held) -> None:
+    """Have a person answered while a call of a beat runs."""
+    hark.model.add(Call("work", {"label": "a"}))
+    hark.model.add("fine")
+    await begin(hark)
+    await hark.until(lambda: held.tool.begun, "the call")
+    await hark.say("how are you?")
+
+
 @KINDS
 async def test_an_answer_that_is_being_written_is_cut_at_once(tmp_path: Path, kind: InboundKind) -> None:
     async with running(tmp_path) as hark:
@@ -238,11 +247,7 @@ async def test_a_request_of_it_keeps_nobody_waiting(tmp_path: Path) -> None:
 async def test_a_stop_reaches_what_has_given_way(tmp_path: Path) -> None:
     held = Held()
     async with running(tmp_path, tools=held) as hark:
-        hark.model.add(Call("work", {"label": "a"}))
-        hark.model.add("fine")
-        await begin(hark)
-        await hark.until(lambda: held.tool.begun, "the call")
-        await hark.say("how are you?")
+        await let_before(hark, held)
         await hark.write("/stop")
         await hark.until(lambda: hark.service.parts.lanes.active == 0, "the end of the call")
         await lanes_idle()
@@ -254,11 +259,7 @@ async def test_a_stop_reaches_what_has_given_way(tmp_path: Path) -> None:
 async def test_a_call_that_a_restart_cuts_is_not_run_again(tmp_path: Path) -> None:
     held = Held()
     async with running(tmp_path, tools=held) as hark:
-        hark.model.add(Call("work", {"label": "a"}))
-        hark.model.add("fine")
-        await begin(hark)
-        await hark.until(lambda: held.tool.begun, "the call")
-        await hark.say("how are you?")
+        await let_before(hark, held)
         assert states(hark) == ["beat queued", "reply done"]
     again = Held()
     async with running(tmp_path, tools=again) as hark:
