@@ -8,6 +8,7 @@ without a summary, one line tells the model so.
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult, estimate
 from agent.tools.conversation import STAY_SILENT
@@ -42,6 +43,8 @@ class Context:
         self.call_ids: set[str] = set()
         # What stands for the lines before the first one, if anything does; it was written after them.
         self.summary: Entry | None = None
+        # What is remembered about a message, and that message, beside which it is sent without being a line.
+        self.recalled: tuple[Entry, Message] | None = None
         # A summary that failed is not tried again before the next request has so many tokens.
         self.no_summary_below = 0
         self._begin()
@@ -50,7 +53,7 @@ class Context:
     def _begin(self) -> None:
         self.entries: list[Entry] = []
         # The estimated tokens of all that is sent.
-        self.tokens = 0 if self.summary is None else self.summary.tokens
+        self.tokens = sum(one.tokens for one in (self.summary, self.recalled and self.recalled[0]) if one)
         # The seq of the first line whose results are sent whole.
         self.pruned_below = 1
         self.has_images = False  # whether a message of a person holds an image
@@ -106,8 +109,19 @@ class Context:
             parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]
             self._messages[at] = replace(self._messages[at], parts=tuple(parts))
 
+    def recall(self, block: Message | None, beside: Message | None) -> None:
+        """Send a block directly after a message from now on, in the place of the one before; None: none is sent."""
+        self.tokens -= self.recalled[0].tokens if self.recalled else 0
+        self.recalled = None
+        if block is not None and beside is not None:
+            # it is nobody's word, whatever role it is sent in
+            self.recalled = Entry(seq=0, kind="note", message=block, tokens=estimate(block)), beside
+            self.tokens += self.recalled[0].tokens
+
     def newest_first(self) -> Iterator[Entry]:
-        """Yield the lines from the last one on, and at the end the summary."""
+        """Yield what is recalled, then the lines from the last one on, and at the end the summary."""
+        if self.recalled is not None:
+            yield self.recalled[0]
         yield from reversed(self.entries)
         if self.summary is not None:
             yield self.summary
@@ -269,7 +283,11 @@ class Context:
         else:
             gap = f"\n\n{LEFT_OUT}" if self.start > self.summary.covers else ""
             first = (Message("user", (Text(self.summary.message.text.strip() + gap),)),)
-        return (*first, *self._messages)
+        if self.recalled is None:
+            return (*first, *self._messages)
+        block, beside = self.recalled
+        shown = (((one, block.message) if one is beside else (one,)) for one in self._messages)
+        return (*first, *chain.from_iterable(shown))
 
 
 def shown_tokens(entry: Entry) -> int:

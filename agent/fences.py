@@ -7,13 +7,26 @@ signs it is written with: such as cannot be seen, wide ones, or letters of other
 import re
 
 # The names of the tags, as alternatives.
-_TAGS = "web-page|web-results|replied-to|forwarded|edited|sent|event|overheard|dropped|context|file"
+_TAGS = "web-page|web-results|subagent|replied-to|forwarded|edited|sent|event|overheard|dropped|context|file|memory"
+# The first words of what sub-agents and the sessions that started them read of each other.
+_HEADS_OF_CHILDREN = ('the sub-agent "', "a task from the conversation", "another conversation")
 # The first words of lines that the service writes.
 _HEADS = (
     r"\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )",
     r"\((?=there were \d)",
     r"\((?=(?:a message of|an event of|you wrote here at) \[)",
-    *(rf"\((?={words})" for words in ("attached:", "files of the messages above", "Said here before", "Too much came")),
+    *(
+        rf"\((?={words})"
+        for words in (
+            "attached:",
+            "files of the messages above",
+            "Said here before",
+            "Too much came",
+            "from your memory",
+            "said in a voice message by",
+            *_HEADS_OF_CHILDREN,
+        )
+    ),
     *(rf"\[(?={words})" for words in ("This is not from a person", "Earlier parts of this", "Not loaded")),
 )
 _HIDDEN = re.compile(

@@ -30,6 +30,7 @@ class Mark(StrEnum):
     REPEATED = "repeated"  # A result: the call was refused because it had been made again and again.
     SKIPPED = "skipped"  # A result: the call had not begun when a person wrote something new.
     FILES = "files"  # A message: it holds the files of the messages before it.
+    RECALLED = "recalled"  # A message: what is remembered about the one before it. It is never stored.
 
 
 ProvenanceKind = Literal["person", "web", "file", "command", "skill", "mcp", "memory", "background"]

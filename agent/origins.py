@@ -29,6 +29,7 @@ _KINDS: dict[ProvenanceKind, str] = {
     "file": "the file",
     "person": "",
     "command": "the output of",
+    "skill": "the skill",
 }
 
 
@@ -71,6 +72,11 @@ def questioned(
     """
     if sink not in _SINKS or (ask is not None and ask.question) or (sink == "remember" and not for_owners):
         return ()
+    return untrusted(bears, rules)
+
+
+def untrusted(bears: Iterable[Provenance], rules: OriginRules) -> tuple[Provenance, ...]:
+    """Return which of these origins are not trusted."""
     return tuple(
         one
         for one in bears

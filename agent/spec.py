@@ -1,16 +1,17 @@
 """What a run needs: fixed before it starts, and the same when it is resumed after a crash."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agent.events import RunRef
+from agent.hooks import Hooks
 from agent.images import Images
 from agent.message import Provenance, ToolSpec, Usage
 from agent.models.base import ModelClient, ModelRequest
 from agent.models.fleet import Route
 from agent.origins import OriginRules
-from agent.tools.base import Decision, Hook, Tool
+from agent.tools.base import Decision, Tool
 from agent.tools.output import Overflow
 from agent.window import Compaction
 
@@ -35,8 +36,7 @@ class CallRules:
     asked_for: tuple[str, ...]
     # Returns the grants by which people allowed calls that run in a session.
     grants: Callable[[str], Collection[str]]
-    # Called around each call, in this order.
-    hooks: Sequence[Hook]
+    hooks: Hooks
     # Which text is untrusted.
     origins: OriginRules
 

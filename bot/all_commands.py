@@ -7,6 +7,8 @@ from bot.approvals.commands import ApprovalCommands
 from bot.background import commands as background_commands
 from bot.background.control import Control
 from bot.background.jobs import Jobs
+from bot.children import commands as children_commands
+from bot.children.family import Family
 from bot.commands import builtin
 from bot.commands.registry import Command, Registry
 from bot.config.model import Config
@@ -14,6 +16,8 @@ from bot.gateway.status import Status
 from bot.gateway.usage import UsageReport
 from bot.inbound import people_commands, queueing
 from bot.inbound.pairing import Pairing
+from bot.memory import command as memory_command
+from bot.memory.filing import Filing
 from bot.reload import config_command
 from bot.reload.reload import Reload
 from bot.restart import Restart
@@ -22,7 +26,6 @@ from bot.runs import (
     compact_command,
     context_command,
     fork_command,
-    memory_command,
     retry_command,
     send_command,
     settings_commands,
@@ -36,6 +39,7 @@ from bot.runs.specs import Specs
 from bot.runs.stop_commands import StopCommands
 from bot.runs.undo_commands import UndoCommands
 from bot.sessions.commands import SessionCommands
+from bot.skills import commands as skill_commands
 
 
 def build(
@@ -52,6 +56,7 @@ def build(
     transcripts: SessionCommands,
     restart: Restart,
     reload: Reload,
+    family: Family,
     others: Sequence[Command],
 ) -> Registry:
     """Make the registry. offered: models to choose from by a button. others: commands from outside of the service."""
@@ -72,18 +77,20 @@ def build(
             *others,
             *Freezer(store, lanes, approvals.outbox, running, lambda: jobs.dispatcher.hurry()).build(),
             send_command.build(store),
-            *settings_commands.build(store),
+            *settings_commands.build(store, speaks=config.speech.base_url is not None),
             queueing.command(lambda: reload.config.queue, specs.toolbox.messaging.conversations, store),
             *choosing.build(),
             usage.command(),
             budget_waits.build(store, clock, lanes.wake),
             tools_command.build(specs.toolbox, specs.rooms),
             context_command.build(specs, store, clock.stamp),
-            memory_command.build(specs.rooms),
+            *skill_commands.build(specs.rooms.skills, lambda key: specs.rooms.of(key).owned),
+            memory_command.build(Filing(store.memories, specs.rooms), clock),
             compact_command.build(specs, store, lanes.runner.contexts),
             *transcripts.build(),
             *background_commands.build(jobs, Control(jobs.dispatcher)),
             restart.command(),
+            children_commands.build(family, approvals.requests, running),
             config_command.build(reload),
         ),
         config.queue.stop_words,

@@ -3,24 +3,28 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any, get_args
 
+import structlog
+
 from agent.file_names import KEPT as WORKSPACE_FILES
+from agent.hooks import Hooks
 from agent.images import Images
 from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
+from agent.models.fleet import Fleet
 from agent.origins import OriginRules
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
-from agent.tools.base import Hook, Tool
+from agent.tools.base import Tool
 from agent.tools.exec import ExecTool, scrubbed
-from agent.tools.lineage import Lineage
 from agent.tools.output import Overflow
 from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
@@ -32,27 +36,37 @@ from agent.web.pages import Kept
 from agent.web.reach import Reach, host_and_port
 from agent.web.search import Brave, DuckDuckGo, Provider, SearXNG
 from agent.web.tools import WebFetchTool, WebSearchTool
+from bot import voice
 from bot.approvals.requests import Requests
 from bot.background.beats import Beats
 from bot.background.dispatcher import Dispatcher
 from bot.background.firing import Starter
 from bot.bus import EventBus
 from bot.catalogue import Catalogue
+from bot.children.family import Family
 from bot.clock import Clock
+from bot.config.file import ConfigFile
 from bot.config.model import Config, accounts_of
 from bot.config.tools import Tools
 from bot.config.web import Web
+from bot.memory.digest import Digest
+from bot.memory.filing import Filing
+from bot.memory.service import Memories
 from bot.outbox import Outbox
 from bot.people.accounts import Account, Accounts
+from bot.people.broken import broken
 from bot.people.conversations import Conversations
 from bot.people.people import People
+from bot.restart import Restart
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
-from bot.runs.rooms import Furniture, Room, Rooms
+from bot.runs.media import Media
+from bot.runs.rooms import Furniture, Room, Rooms, channel_of
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
 from bot.sessions.service import Sessions
+from bot.skills.shelf import Shelf
 from bot.store.store import Store
 from bot.telemetry.redact import Redactor
 from channels import registry as platforms
@@ -61,13 +75,17 @@ from channels.message import InboundMessage
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
 
+log = structlog.get_logger()
+
 
 def furnishing(
     redactor: Redactor,
     running: Background,
     requests: Requests,
     confinement: Confinement,
-    lineage: Lineage,
+    rooms: Rooms,
+    memory: Memories,
+    remembering: Tool[Any],
     config: Config,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
@@ -89,16 +107,22 @@ def furnishing(
     )
 
     def furnish(room: Room, workspace: Workspace) -> Furniture:
-        commands: Sequence[Tool[Any]] = ()
+        commands: Sequence[Tool[Any]] = memory.tools(workspace, rooms.lineage)
         if settings.security != "deny":
-            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running, lineage)
-            commands = (tool, ProcessTool(running, permission))
+            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running, rooms.lineage)
+            commands = (tool, ProcessTool(running, permission), *commands)
         return Furniture(
             room=room,
             workspace=workspace,
             overflow=Overflow(workspace, redactor.clean, redactor.withheld),
             images=Images(workspace),
-            tools=tools_for(workspace, commands=(*commands, *web), searches=searches, lineage=lineage),
+            tools=tools_for(
+                workspace,
+                commands=(*commands, *web, remembering),
+                searches=searches,
+                lineage=rooms.lineage,
+                skill_home=partial(rooms.skills.home, channel_of(room), owned=room.owned),
+            ),
         )
 
     return furnish
@@ -114,7 +138,24 @@ def bots(name: str, config: Config) -> Mapping[str, ChannelSection]:
 def account(label: str, section: ChannelSection, clock: Clock) -> Account:
     """Make the adapter of an account."""
     times = Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)
-    return Account(label, platforms.build(label.partition(":")[0], section, times), section)
+    name = label.partition(":")[0]
+    try:
+        return Account(label, platforms.build(name, section, times), section)
+    except Exception as error:
+        if name in platforms.OWN:
+            raise
+        log.exception("the channel of an extension cannot be made", channel=label)
+        return Account(label, broken(name, error, clock.now()), section)
+
+
+def accounts(config: Config, clock: Clock, given: Sequence[Channel], *, only_local: bool) -> Accounts:
+    """Return the enabled accounts of all channels, and every local one, because `hark chat` needs the console."""
+    sections = config.channels.sections()
+    found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given]
+    for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
+        if section.local or not only_local:
+            found += [account(*one, clock) for one in bots(name, config).items()]
+    return Accounts(found)
 
 
 def conversations(config: Config, store: Store, known: Accounts, people: People) -> Conversations:
@@ -129,13 +170,33 @@ def conversations(config: Config, store: Store, known: Accounts, people: People)
     )
 
 
-def outbox(config: Config, clock: Clock, store: Store, people: People, known: Accounts) -> Outbox:
+def outbox(config: Config, clock: Clock, store: Store, people: People, known: Accounts, hooks: Hooks) -> Outbox:
     """Make the outbox of all channels that deliver."""
-    made = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
+    made = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people, hooks)
     for account in known:
         if isinstance(account.channel, Channel):  # terminals read the store
             made.add_channel(account.channel)
     return made
+
+
+def media(config: Config, rooms: Rooms, known: Accounts, outbox: Outbox) -> Media:
+    """Make what fetches the files of messages and writes down voice messages; the outbox gets what says answers."""
+    transcriber, outbox.speech = voice.build(config)
+    return Media(rooms, known.delivering, transcriber)
+
+
+def family(config: Config, store: Store, clock: Clock, fleet: Fleet, lanes: Lanes, people: People) -> Family:
+    """Make what starts sub-agents."""
+    is_owner, agent = people.is_owner, config.agent
+    return Family(store=store, clock=clock, fleet=fleet, wake=lanes.wake, is_owner=is_owner, agent=agent)
+
+
+def restart(
+    config: Config, clock: Clock, file: ConfigFile | None, store: Store, outbox: Outbox, lanes: Lanes
+) -> Restart:
+    """Make what replaces the process. file: the configuration that the next one will read, if it is one."""
+    drain, load = config.agent.drain_seconds, file.read if file else None
+    return Restart(store=store, outbox=outbox, lanes=lanes, clock=clock, config=config, load=load, drain_seconds=drain)
 
 
 def several(config: Config) -> Collection[str]:
@@ -171,7 +232,9 @@ def web_tools(web: Web) -> tuple[Tool[Any], ...]:
     return WebFetchTool(fetcher, Kept()), WebSearchTool(provider, searching, Kept())
 
 
-def rooms(config: Config, conversations: Conversations, store: Store) -> Rooms:
+def rooms(
+    config: Config, conversations: Conversations, store: Store, outbox: Outbox, clock: Clock, environ: Mapping[str, str]
+) -> Rooms:
     """Make the rooms of sessions."""
     made = Rooms(
         root=config.workspace,
@@ -182,6 +245,7 @@ def rooms(config: Config, conversations: Conversations, store: Store) -> Rooms:
         has_token=config.gateway.token is not None,
     )
     made.lineage = KnownFiles(store.file_origins, config.workspace)
+    made.skills = Shelf(config.workspace, config.skills, environ, store.skills, clock, outbox.tell_owner)
     return made
 
 
@@ -193,7 +257,7 @@ def confinement(config: Config, proved: Proved) -> Confinement:
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 
-def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Sequence[Hook], people: People) -> CallRules:
+def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Hooks, people: People) -> CallRules:
     """Return the rules for the calls of all runs. granted: returns what people have allowed in a session."""
     untrusted = tuple(kind for kind in get_args(ProvenanceKind) if tools.untrusted.get(kind) != "allow")
     owners = OriginRules(untrusted=untrusted, trusts=lambda channel, sender: (channel, sender) in people.owners)
@@ -227,6 +291,11 @@ def dispatcher(
     return Dispatcher(store, clock, starter, outbox, conversations, beats)
 
 
+def digest(around: RunDependencies, every: Callable[[], timedelta]) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Return what asks people about memories that wait for them. every: the time between two digests."""
+    return Digest(Filing(around.store.memories, around.rooms), around.outbox, around.clock, every).serve
+
+
 def transcripts(
     config: Config, known: Catalogue, around: RunDependencies, lanes: Lanes, running: Background
 ) -> tuple[Sessions, Forget]:
@@ -235,6 +304,13 @@ def transcripts(
     pruning, drop = config.sessions.prune, lanes.runner.contexts.forget
     sessions = Sessions(store=store, clock=clock, state=state, clean=known.redactor.clean, pruning=pruning)
     forget = Forget(
-        store=store, clock=clock, rooms=around.rooms, background=running, state=state, lanes=lanes, drop_context=drop
+        store=store,
+        clock=clock,
+        rooms=around.rooms,
+        background=running,
+        state=state,
+        lanes=lanes,
+        drop_context=drop,
+        file_memories=Filing(store.memories, around.rooms).settle,
     )
     return sessions, forget

@@ -14,8 +14,10 @@ from functools import partial
 
 import structlog
 
+from agent.hooks import NO_HOOKS, Hooks
 from bot import wording
 from bot.clock import Clock
+from bot.hooks.sending import SENDING, SENT, forbids, sent
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
@@ -23,6 +25,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.replies.cutting import notice
 from bot.store.store import Store
 from bot.store.writer import once_available
+from bot.voice.speech import Speech
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, Place
@@ -46,8 +49,6 @@ log = structlog.get_logger()
 # The seconds between tries if the store cannot be used or an adapter fails.
 _PAUSE = 1.0
 _HOUR = 3_600_000
-# Numbers, in which refusals of the same kind differ.
-_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(eq=False, slots=True)
@@ -56,12 +57,10 @@ class _Conversation:
 
     channel: Channel
     conv_id: int
-    # None while the conversation is reserved.
-    task: "asyncio.Task[None] | None" = None
+    task: "asyncio.Task[None] | None" = None  # None while the conversation is reserved
     # A delivery that is stored as `sending` already and is sent first.
     begun: Delivery | None = None
-    # Something was planned meanwhile.
-    more: bool = False
+    more: bool = False  # something was planned meanwhile
     # A call is under way, and its task must not be cancelled before the outcome is stored.
     calling: bool = False
     # The task waits for the channel, perhaps for long.
@@ -71,24 +70,21 @@ class _Conversation:
 class Outbox:
     """Serves conversations that have something to deliver.
 
-    max_age: after how many milliseconds a delivery expires. people: gives the owners who are told of refused messages,
-    and is told of moved chats.
+    max_age: after how many milliseconds a delivery expires. people: gives the owners, and is told of moved chats.
     """
 
-    def __init__(self, store: Store, clock: Clock, max_age: int, people: People) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, store: Store, clock: Clock, max_age: int, people: People, hooks: Hooks = NO_HOOKS) -> None:
+        self._store, self._clock = store, clock
         self._max_age = max_age
-        self._people = people
+        self._people, self._hooks = people, hooks
         self._channels: list[Channel] = []
         self._ready: dict[Channel, asyncio.Event] = {}
-        # Conversations that wait until the account of their channel is known.
-        self._early: dict[int, Place] = {}
+        self._early: dict[int, Place] = {}  # conversations that wait for the account of their channel
         self._conversations: dict[int, _Conversation] = {}
         # Set, by the key of a source, after each call about a message that `outcome` waits for.
         self._followed: dict[str, asyncio.Event] = {}
-        self._draining = False
-        self._closing = False
+        self._draining = self._closing = False
+        self.speech: Speech | None = None  # makes what spoken answers say, right before they are sent
 
     def add_channel(self, channel: Channel) -> None:
         """Begin to deliver for a channel."""
@@ -169,7 +165,8 @@ class Outbox:
 
         The stored deliveries must be handed to `send` before the context ends.
         """
-        reserved = self._reserve(conv_id, place) if blocks else None
+        begins = blocks and SENDING not in self._hooks.points and not (blocks[0].file and blocks[0].file.says)
+        reserved = self._reserve(conv_id, place) if begins else None
         try:
             yield PlanIn(conv_id, reserved is not None)
         finally:
@@ -280,6 +277,9 @@ class Outbox:
             await self._settle(delivery, result)
         elif delivery.state is DeliveryState.UNKNOWN:
             result = await self._settle_unknown(conversation, delivery)
+        elif self.speech and delivery.file and delivery.file.says and (why := await self.speech.make(delivery.file)):
+            result = Refused(why)
+            await self._settle(delivery, result, why)
         else:
             result = await self._deliver(conversation, delivery)
         if (followed := self._followed.get(delivery.source.key)) is not None:
@@ -295,10 +295,7 @@ class Outbox:
         return True
 
     async def _next(self, conversation: _Conversation) -> Delivery | None:
-        """Return the next delivery: one with an unknown outcome at once, one to be sent when time and rate limit allow.
-
-        None if nothing is open.
-        """
+        """Return what is next: at once if its outcome is unknown, else when time and rate limit allow; None: none."""
         waited = 0
         while not self._closing and conversation.channel in self._channels:
             conversation.more = False
@@ -324,17 +321,15 @@ class Outbox:
         return None
 
     async def _deliver(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
-        """Store a delivery as `sending`, make the call, and store its result; None if it must not be sent any more.
-
-        The task is not cancelled meanwhile (`calling`).
-        """
+        """Store a delivery as `sending`, make the call, store its result, uncancelled; None: it must not be sent."""
         conversation.calling = True
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                begin, told = self._store.deliveries.begin, partial(self._missed, delivery)
-                unsent = partial(self._unsent, delivery)
-                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age, told, unsent)
+                told = partial(self._missed, delivery), partial(self._unsent, delivery)
+                begin = partial(self._store.deliveries.begin, delivery.delivery_id, conversation.conv_id, self._max_age)
+                forbidden = SENDING in self._hooks.points and await forbids(self._hooks, delivery)
+                begun = await begin(*told, forbidden=forbidden)
             if begun is None:
                 return None
             try:
@@ -362,18 +357,22 @@ class Outbox:
         await self._settle(delivery, result)
         return result
 
-    async def _settle(self, delivery: Delivery, result: SendResult) -> None:
-        """Store the result of a call; try until the store can write or the outbox closes."""
+    async def _settle(self, delivery: Delivery, result: SendResult, said: str = "") -> None:
+        """Store a result; try until the store can write or the outbox closes. said: what its conversation is told."""
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source.key, result=type(result).__name__, reason=result.reason)
         told = None
-        if isinstance(result, Refused) and delivery.action in (Action.SEND, Action.FILE):
-            told = self.to_owner(self._refusal(delivery, result), wording.refused(delivery.place, result.reason))
-        elif isinstance(result, Refused) and delivery.action is Action.EDIT and delivery.unless:  # of an undo
-            source, said = delivery.source.also("told"), wording.not_taken_off(result.reason)
+        if isinstance(result, Refused) and delivery.action is Action.EDIT and delivery.unless:  # of an undo
+            said = wording.not_taken_off(result.reason)
+        if said:
+            source = delivery.source.also("told")
             told = OwnerNotice((), delivery.place, lambda where: self.notice(source, said, where.channel))
+        elif isinstance(result, Refused) and delivery.action in (Action.SEND, Action.FILE):
+            told = self.to_owner(self._refusal(delivery, result), wording.refused(delivery.place, result.reason))
         missed = partial(self._missed, delivery)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told, missed), self._pause)
+        if isinstance(result, Sent) and SENT in self._hooks.points:
+            sent(self._hooks, delivery, result)
         if isinstance(result, Moved):
             channel, account, old = chat_of(delivery.place)
             self._people.follow(ChatMoved(channel=channel, account=account, old_chat=old, new_chat=result.new_chat))
@@ -388,8 +387,9 @@ class Outbox:
         return self.to_owner(sentence("unsent", delivery.conv_id), wording.unsent(delivery.place))
 
     def _refusal(self, delivery: Delivery, result: Refused) -> Source:
-        """Return the source of a notice about a refused message, one per hour and reason of a platform."""
-        kind = hashlib.sha256(_NUMBERS.sub("", f"{delivery.place.channel}: {result.reason}").encode()).hexdigest()[:16]
+        """Return the source of a notice about a refused message: one per hour, platform, and reason but its numbers."""
+        name = re.sub(r"\d+", "", f"{delivery.place.channel}: {result.reason}")
+        kind = hashlib.sha256(name.encode()).hexdigest()[:16]
         return refused(kind, self._clock.now() // _HOUR)
 
     def to_owner(

@@ -34,6 +34,7 @@ from bot.gateway.status import Health
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing
 from bot.inbound.pipeline import Pipeline
+from bot.mcp.servers import Servers
 from bot.outbox import Outbox
 from bot.people.accounts import Account
 from bot.people.people import People
@@ -45,6 +46,7 @@ from bot.runs.lanes import Lanes
 from bot.runs.outages import OutageWatch
 from bot.sessions.forgetting import Forget
 from bot.sessions.service import Sessions
+from bot.skills.shelf import Shelf
 from bot.store.database import passes
 from bot.store.store import Store
 from bot.store.writer import once_available
@@ -68,6 +70,9 @@ OUTBOX_GRACE = 5.0
 BACKGROUND_GRACE = 3.0
 # Where a command line came from that a crash has ended, of which nothing else is known.
 _CUT = (Provenance("command", "a command that a restart ended"),)
+
+
+Serving = Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +109,16 @@ class Parts:
     # Which sandbox commands run in, and why that one.
     sandbox: str
     restart: Restart
+    mcp: Servers
     # What works for as long as the service runs, each with the name of its task; cancelled before the runs end.
-    serving: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]
+    serving: Serving
     # What is closed once no run is left, in this order.
     closing: Sequence[Callable[[], Awaitable[None]]]
+
+    @property
+    def skills(self) -> Shelf:
+        """The skills of the workspace."""
+        return self.dispatcher.beats.rooms.skills
 
     @property
     def freezer(self) -> Freezer:
@@ -159,12 +170,13 @@ class Service:
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
         await self._once_possible(parts.restart.tell)  # before a command is carried out that asks for another one
+        await self._once_possible(parts.skills.begin)
         await self._once_possible(parts.dispatcher.beats.set_up)
         await self._once_possible(parts.commands.recover)
         if self.gateway is not None:
             self.gateway.open()
         for account in parts.accounts:
-            await account.channel.start(parts.pipeline)
+            await account.start(parts.pipeline)
         self.parts.health.serving = True
         self.parts.health.lag.start()
         if (otlp := parts.config.telemetry.otlp) is not None:
@@ -176,6 +188,7 @@ class Service:
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
         self._in_background(self._probe_store(), "probe-store")
+        self._in_background(parts.skills.serve(), "skills")
         for name, serve in parts.serving:
             self._in_background(serve(), name)
         self._in_background(asyncio.to_thread(parts.look_up_prices), "prices")

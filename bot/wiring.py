@@ -3,17 +3,18 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agent.hooks import Hook
 from agent.models.base import ModelClient
 from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.tools.background import Background
-from agent.tools.base import Hook, Tool, ToolFactory
+from agent.tools.base import Tool, ToolFactory
 from agent.tools.registry import same_for_all
 from agent.window import Scale
 from bot import all_commands, catalogue, furniture
@@ -23,9 +24,12 @@ from bot.background.control import Control
 from bot.background.jobs import Jobs
 from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
+from bot.children import tools as session_tools
+from bot.children.family import Family
 from bot.clock import Clock
 from bot.commands.registry import Askers, Command
 from bot.compose import composer
+from bot.config import extensions
 from bot.config.choose_model import Probe, probe_ollama
 from bot.config.file import ConfigFile
 from bot.config.model import Config
@@ -36,22 +40,24 @@ from bot.gateway.balance import Book
 from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.usage import UsageReport
+from bot.hooks.found import ServiceHooks, load
+from bot.hooks.points import MessageReceived
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.pipeline import Pipeline
 from bot.inbound.routing import Routing
-from bot.outbox import Outbox
-from bot.people.accounts import Account, Accounts
+from bot.mcp.servers import Servers
+from bot.memory.filing import Filing
+from bot.memory.service import Memories
+from bot.memory.write_tool import MemoryWriteTool
 from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.reload.reload import Reload
-from bot.restart import Restart
 from bot.runs.budgets import Budgets
 from bot.runs.journal import RunDependencies
 from bot.runs.keeping import KeepingDependencies
 from bot.runs.lanes import Lanes
-from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.outages import OutageWatch
 from bot.runs.permissions import Permissions
@@ -59,12 +65,12 @@ from bot.runs.prompts import Prompts
 from bot.runs.receipts import Receipts
 from bot.runs.runner import Presentation, TurnRunner
 from bot.runs.specs import Specs, Toolbox
-from bot.service import Parts, Service, create_workspace
+from bot.service import Parts, Service, Serving, create_workspace
 from bot.sessions.commands import SessionCommands
+from bot.sessions.service import Sessions
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel
-from channels.settings import ChannelSection
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
     from bot.gateway.server import Gateway
@@ -84,7 +90,7 @@ class Dependencies:
     commands: Sequence[Command] = ()
     tools: Sequence[Tool[Any]] = ()
     tool_factories: Sequence[ToolFactory] = ()
-    # Called around every call of a tool, in this order.
+    # Besides those of the configuration and the folder beside it.
     hooks: Sequence[Hook] = ()
     # Whether the service is served over HTTP at all.
     gateway: bool = True
@@ -106,7 +112,7 @@ async def build(config: Config, given: Dependencies) -> Service:
 
     Raises ConfigError, StateLocked or OSError.
     """
-    clock = given.clock
+    given, clock = _extended(given, extensions.load(config.extensions)), given.clock
     wanted = config.tools.exec.sandbox if config.tools.exec.security != "deny" else "none"
     proving = asyncio.create_task(asyncio.to_thread(choose, wanted), name="prove-sandbox")
     known = await asyncio.to_thread(catalogue.choose, config, given.environ, given.ollama, given.model)
@@ -122,10 +128,17 @@ async def build(config: Config, given: Dependencies) -> Service:
         confinement = furniture.confinement(config, await proving)
         fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest)
         budgets = Budgets(config.budget, store, clock, prices, known.offered())
-        return _assemble(config, given, known, fleet, budgets, store, bus, confinement)
+        hooks = await load(config, config.environ(given.environ), known.redactor.clean, given.hooks)
+        return _assemble(config, given, known, fleet, budgets, store, bus, confinement, hooks)
     except BaseException:
         await store.close()
         raise
+
+
+def _extended(given: Dependencies, loaded: extensions.Loaded) -> Dependencies:
+    """What a service takes from outside, with what extensions bring."""
+    tools, hooks = (*given.tool_factories, *loaded.tools), (*given.hooks, *loaded.hooks)
+    return replace(given, tool_factories=tools, hooks=hooks)
 
 
 def _assemble(
@@ -137,28 +150,35 @@ def _assemble(
     store: Store,
     bus: EventBus,
     confinement: Confinement,
+    hooks: ServiceHooks,
 ) -> Service:
     """Make the parts that runs need, and connect them; then the rest."""
     names = fleet.clients(known.chosen.name)[0].name, fleet.clients(known.beating.name)[0].name
-    clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
+    clock, people = given.clock, People(store, config.owners)
+    accounts = furniture.accounts(config, clock, given.channels, only_local=given.only_local)
     conversations = furniture.conversations(config, store, accounts, people)
-    outbox = furniture.outbox(config, clock, store, people, accounts)
-    lanes = Lanes(store, clock, config.agent.max_concurrent)
+    given, mcp = _with_mcp(config, given, store)
+    lanes = Lanes(store, clock, config.agent.max_concurrent, config.agent.subagents.max_concurrent)
+    outbox = furniture.outbox(config, clock, store, people, accounts, hooks)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
-    rooms = furniture.rooms(config, conversations, store)
+    rooms = furniture.rooms(config, conversations, store, outbox, clock, given.environ)
     dispatcher = furniture.dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    furnishing = partial(furniture.furnishing, known.redactor, running, requests, confinement, rooms.lineage)
+    memory = Memories(config.state, rooms, clock, config.memory)
+    writing = MemoryWriteTool(Filing(store.memories, rooms), clock)
+    furnishing = partial(furniture.furnishing, known.redactor, running, requests, confinement, rooms, memory, writing)
     rooms.furnish = furnishing(config)
     messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
-    keeping = KeepingDependencies(store, outbox, budgets, clock, running)
-    specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping)
+    family = furniture.family(config, store, clock, fleet, lanes, people)
+    keeping = KeepingDependencies(store, outbox, budgets, clock, running, hooks)
+    specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping, family)
     outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
     receipts = Receipts(config.agent.receipts, outbox, clock)
     services = (store, outbox, bus, clock, requests, outages, budgets, rooms)
-    around = RunDependencies(*services, clock.new_id(), people.is_owner, receipts)
+    around = RunDependencies(*services, clock.new_id(), people.is_owner, receipts, hooks)
     presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
-    lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
+    media = furniture.media(config, rooms, accounts, outbox)
+    lanes.runner = TurnRunner(around, specs, presentation, media, memory.recall)
     reload = Reload(
         file=given.file,
         config=config,
@@ -168,13 +188,16 @@ def _assemble(
         runs=around,
         lanes=lanes,
         dispatcher=dispatcher,
+        memory=memory,
         fleet=fleet,
-        restart=_restart(config, given, store, outbox, lanes),
+        restart=furniture.restart(config, clock, given.file, store, outbox, lanes),
+        family=family,
         askers=Askers(people.is_owner, config.approvals.approvers),
-        hooks=given.hooks,
+        hooks=hooks,
         furnishing=furnishing,
         given=given.channels,
         learn=given.learn,
+        mcp=mcp,
     )
     return _serve(config, given, known, confinement.shown, reload, names[0])
 
@@ -187,18 +210,18 @@ def _serve(
     store, outbox, clock, requests = around.store, around.outbox, around.clock, around.requests
     running, accounts = specs.keeping.background, reload.presentation.accounts
     conversations = specs.toolbox.messaging.conversations
-    approvals = ApprovalCommands(requests, store, outbox, clock)
-    health = Health(accounts, store, clock.now)
+    approvals, health = ApprovalCommands(requests, store, outbox, clock), Health(accounts, store, clock.now)
     book = Book(store, clock, health)
-    lines = (("heartbeat", Control(dispatcher).sentence), ("book", book.line), ("event loop", health.lag.sentence))
+    lines = [("heartbeat", Control(dispatcher).sentence), ("book", book.line), ("event loop", health.lag.sentence)]
+    lines.append(("sub-agents", reload.family.sentence))
     status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs, lines)
     pairing = Pairing(store, clock, conversations.people, outbox, accounts, running, lanes.stop)
     sessions, forget = furniture.transcripts(config, known, around, lanes, running)
     transcripts = SessionCommands(sessions, outbox, running, requests)
     features = (status, pairing, approvals, specs, running, lanes, Jobs(dispatcher), UsageReport(store, clock))
-    others = (transcripts, reload.restart, reload)
+    others = (transcripts, reload.restart, reload, reload.family)
     registry = all_commands.build(config, known.offered(), *features, *others, others=given.commands)
-    commands = CommandRunner(store, outbox, lanes, clock, registry, reload.askers, approvals)
+    commands = CommandRunner(store, outbox, lanes, clock, registry, reload.askers, approvals, reload.hooks)
     pipeline = _pipeline(known, conversations, commands, requests, pairing)
     reload.routing, reload.sink, reload.sessions = pipeline.routing, pipeline, sessions
     parts = Parts(
@@ -228,27 +251,33 @@ def _serve(
         workspace=config.workspace,
         sandbox=sandbox,
         restart=reload.restart,
-        serving=(
-            ("balance", book.serve),
-            ("requests", requests.serve),
-            ("outages", around.outages.serve),
-            ("search-index", sessions.serve),
-            *((("watch-configuration", reload.watch),) if given.file else ()),
-        ),
-        closing=(reload.fleet.close,),
+        serving=_serving(reload, book, sessions, watched=given.file is not None),
+        closing=(reload.hooks.stop, reload.mcp.close, reload.fleet.close, reload.memory.close),
+        mcp=reload.mcp,
     )
     return Service(parts, given.on_preloaded, given.on_wait, _gateway(config, given, parts, status))
 
 
-def _restart(config: Config, given: Dependencies, store: Store, outbox: Outbox, lanes: Lanes) -> Restart:
-    return Restart(
-        store=store,
-        outbox=outbox,
-        lanes=lanes,
-        clock=given.clock,
-        config=config,
-        load=given.file.read if given.file else None,
-        drain_seconds=config.agent.drain_seconds,
+def _with_mcp(config: Config, given: Dependencies, store: Store) -> tuple[Dependencies, Servers]:
+    """Make the MCP servers, and add their tools where there are any."""
+    mcp = Servers(config, store, given.clock)
+    factories = (*given.tool_factories, mcp.tools) if config.mcp.servers else given.tool_factories
+    return replace(given, tool_factories=factories), mcp
+
+
+def _serving(reload: Reload, book: Book, sessions: Sessions, *, watched: bool) -> Serving:
+    """Return what works for as long as the service runs. watched: whether the configuration is."""
+    around = reload.runs
+    return (
+        ("balance", book.serve),
+        ("requests", around.requests.serve),
+        ("outages", around.outages.serve),
+        ("search-index", sessions.serve),
+        ("memory", reload.memory.serve),
+        ("memory-digest", furniture.digest(around, lambda: reload.config.memory.digest_every)),
+        ("mcp", reload.mcp.serve),
+        ("hooks", reload.hooks.serve),
+        *((("watch-configuration", reload.watch),) if watched else ()),
     )
 
 
@@ -257,6 +286,7 @@ def _gateway(config: Config, given: Dependencies, parts: Parts, status: Status) 
     if not given.gateway:
         return None
     from bot.gateway import app
+    from bot.gateway.send_routes import SendRoutes
     from bot.gateway.server import Gateway
 
     routes = app.build(
@@ -274,6 +304,9 @@ def _gateway(config: Config, given: Dependencies, parts: Parts, status: Status) 
         book=parts.book,
         sessions=parts.sessions,
         forget=parts.forget,
+        sending=SendRoutes(parts.store, parts.outbox, parts.dispatcher.conversations),
+        skills=parts.skills,
+        mcp=parts.mcp,
     )
     return Gateway(routes, config.state / SOCKET, None if given.only_local else config.gateway)
 
@@ -288,6 +321,7 @@ def _specs(
     requests: Requests,
     jobs: Jobs,
     keeping: KeepingDependencies,
+    family: Family,
 ) -> Specs:
     rooms, conversations = messaging.rooms, messaging.conversations
     accounts, people = conversations.accounts, conversations.people
@@ -296,6 +330,8 @@ def _specs(
         factories=(same_for_all(given.tools), *given.tool_factories),
         messaging=messaging,
         scheduling=partial(ScheduleTool, jobs),
+        sessions=session_tools.make(family),
+        working=family.working,
         permissions=Permissions(
             tools=config.tools, channels=config.channels.sections(), accounts=accounts, people=people, rooms=rooms
         ),
@@ -307,6 +343,7 @@ def _specs(
         accounts=accounts,
         people=people,
         light_beats=config.heartbeat.light_context,
+        hooks=keeping.hooks,
     )
     return Specs(
         clock=given.clock,
@@ -319,21 +356,11 @@ def _specs(
         toolbox=toolbox,
         prompts=prompts,
         requests=LastRequests(given.clock.now),
-        rules=furniture.rules(config.tools, requests.grants.of, given.hooks, people),
+        rules=furniture.rules(config.tools, requests.grants.of, keeping.hooks, people),
         compaction=config.compaction.rules(),
         scale=Scale(),
         keeping=keeping,
     )
-
-
-def _accounts(config: Config, given: Dependencies) -> Accounts:
-    """The enabled accounts of all channels, and every local one, because `hark chat` needs the console."""
-    sections = config.channels.sections()
-    found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given.channels]
-    for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
-        if section.local or not given.only_local:
-            found += [furniture.account(*one, given.clock) for one in furniture.bots(name, config).items()]
-    return Accounts(found)
 
 
 def _pipeline(
@@ -350,6 +377,7 @@ def _pipeline(
         new_code=partial(new_code, commands.clock.random),
         notice=outbox.notice,
         to_owner=partial(outbox.to_owner, both=True),
+        joins=MessageReceived.point not in commands.hooks.points,
     )
     pipeline = Pipeline(
         store=commands.store,

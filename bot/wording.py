@@ -50,11 +50,11 @@ ENDED_EARLY = {
 LISTED = (
     *("help", "commands", "start", "status", "whoami", "stop", "abort", "retry", "new", "reset", "verbose"),
     *("reasoning", "tools", "approve", "approvals", "model", "models", "think", "context", "compact", "usage"),
-    *("queue", "undo", "redo", "fork", "activation"),
+    *("queue", "undo", "redo", "fork", "activation", "memory", "voice"),
 )
 UNLISTED = (
     *("answer", "pairing", "schedule", "heartbeat", "people", "allowlist", "budget", "why", "freeze", "thaw", "send"),
-    *("restart", "config", "sessions", "export", "memory", "skills", "subagents", "reanswer"),
+    *("restart", "config", "sessions", "export", "skills", "skill", "subagents", "reanswer"),
 )
 _COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."

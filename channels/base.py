@@ -56,6 +56,8 @@ class Capabilities:
     actions: frozenset[Action] = frozenset({Action.SEND})
     # The size of the largest file that it sends, in bytes; 0 where it sends none.
     file_bytes: int = 0
+    # Whether it has voice messages, as Ogg with Opus; else a spoken answer is a file.
+    voice_messages: bool = False
     # Whether a preview in direct messages can be a draft.
     drafts: bool = False
     # The pattern of the ids of its messages.

@@ -93,6 +93,8 @@ class Attachment:
     mime: str = ""
     # In bytes; 0 when unknown.
     size: int = 0
+    # Whether it is a voice message: the sender's own words, unless the message passes them on.
+    spoken: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +163,8 @@ class InboundMessage:
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
     # The name of the model that is to answer this message; empty: the one of its session or place.
     model: str = ""
+    # The tools that the skill names which this message uses; no others may be called in its turn. None: all may.
+    tools: tuple[str, ...] | None = None
     schema: int = 1
 
     @property

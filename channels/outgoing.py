@@ -77,6 +77,8 @@ class OutgoingFile:
     name: str
     # Empty when the type is not known.
     mime: str = ""
+    # The words of a spoken answer, of which the file is made when it is to be sent.
+    says: str = ""
 
     def open(self) -> BufferedReader:
         """Open the file for reading. Blocking. Raises OSError.

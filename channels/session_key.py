@@ -38,6 +38,8 @@ LONGEST = 96
 _KEPT = 4096
 _AGENT = "agent:main"
 _HEARTBEAT = ":heartbeat"
+# Stands in front of the id of a sub-agent in the key of its session.
+CHILD = ":subagent:"
 _KINDS = ("direct", "group", "channel")
 _OURS = ("http", "console")
 _RESERVED = frozenset({"agent", "main", "thread", "job", "subagent", "heartbeat", *_OURS, *_KINDS})
@@ -139,6 +141,21 @@ def heartbeat_key(key: str) -> SessionKey:
 def beats_of(key: str) -> str:
     """The session whose isolated beats have this key; empty where it is no such key."""
     return key.removesuffix(_HEARTBEAT) if key.endswith(_HEARTBEAT) else ""
+
+
+def child_key(parent: str, ident: str) -> SessionKey:
+    """The session of a sub-agent of another one."""
+    return SessionKey(f"{parent}{CHILD}{escaped(ident)}")
+
+
+def parent_of(key: str) -> str:
+    """The session that has started the sub-agent with this key; empty where it is no such key."""
+    return key.rpartition(CHILD)[0]
+
+
+def root_of(key: str) -> str:
+    """The session to which a sub-agent, and those that it has started, belong; else the key itself."""
+    return key.partition(CHILD)[0]
 
 
 def is_main(key: str) -> bool:

@@ -24,12 +24,13 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
+from agent.hooks import Hook
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
-from agent.tools.base import CallContext, Hook, Parameters, Tool, ToolFactory
+from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
 from bot.clock import Clock
 from bot.commands.registry import Command
-from bot.config.model import Config
+from bot.config.model import Config, Source
 from bot.gateway.balance import CHECK_EVERY
 from bot.service import PRUNE_EVERY, Service
 from bot.store.writer import CommitProbe
@@ -337,8 +338,9 @@ async def running(
 
     recording = made(watch, **channel or {})
     clock = Clock(time.now, time.monotonic, time.sleep, Random(next(_seeds)), UTC)
+    made = settings(home, config)
     service = await assemble(
-        settings(home, config),
+        made.of(Source((home / "config.yaml",))) if (home / "hooks").is_dir() else made,
         environ=environ or {},
         clock=clock,
         model=None if chosen else client or model,

@@ -31,6 +31,9 @@ _ORDER = {
     "firing": "due_at",
     "usage": "usage_id",
     "undone": "command, turn_id",
+    "memory": "memory_id",
+    "child": "started_at, session_key",
+    "transcript": "created_at, transcript_id",
 }
 
 _OPEN_DELIVERIES = (
@@ -86,6 +89,10 @@ class Stored:
         """What runs by itself."""
         return self._read("job", columns, where)
 
+    def memories(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """What the tool memory_write was given."""
+        return self._read("memory", columns or ("state",), where)
+
     def firings(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Due times, and what became of them."""
         return self._read("firing", columns, where)
@@ -93,6 +100,10 @@ class Stored:
     def usage(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """What model calls have used."""
         return self._read("usage", columns, where)
+
+    def children(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """Sub-agents that were started."""
+        return self._read("child", columns, where)
 
     def undone(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Turns whose exchanges were taken back."""
@@ -126,6 +137,12 @@ class Stored:
     def entries(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Lines of transcripts."""
         return self._read("entry", columns, where)
+
+    def lines(self, session_key: str, kind: str = "user") -> list[str]:
+        """The texts of the lines of a kind in all transcripts of a session."""
+        found = self._read("transcript", ("transcript_id",), {"session_key": session_key})
+        bodies = (body for (one,) in found for (body,) in self.entries("body", transcript_id=one, kind=kind))
+        return ["".join(part.get("text", "") for part in json.loads(body)["parts"]) for body in bodies]
 
     def results(self) -> dict[str, list[str]]:
         """What the model was told of calls, by the call."""

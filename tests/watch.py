@@ -9,6 +9,9 @@ from collections.abc import Callable
 PATIENCE = 30.0
 """Real seconds after which a condition that does not come is a failure."""
 
+_OUTSIDE = 0.05
+"""Real seconds after which a condition is looked at again: what other processes and servers do notifies nobody."""
+
 _LANE = re.compile("lane-(?!later-)|lanes-refill")
 """Names of the tasks of lanes; those that wait for a moment are none."""
 
@@ -33,7 +36,7 @@ class Watch:
             while not condition():
                 event.clear()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(PATIENCE):
+                    async with asyncio.timeout(_OUTSIDE):
                         await event.wait()
                 assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE:g} s"
         finally:

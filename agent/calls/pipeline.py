@@ -9,7 +9,7 @@ the first step. Whatever goes wrong in a step becomes a result that the model ca
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,11 +22,12 @@ from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.fences import of_others
+from agent.hooks import AfterToolCall, BeforeToolCall, E, ToolResultPersist
 from agent.journal import CallResult, CallState, Journal
 from agent.message import Mark, Provenance, ToolCall, ToolOutput, ToolResult, merged, well_formed
-from agent.origins import for_task, grants_of, label, made_from, questioned
+from agent.origins import for_task, grants_of, label, made_from, questioned, untrusted
 from agent.spec import RunSpec
-from agent.tools.base import Ask, CallContext, Decision, HookedCall, Parameters, Refused, Tool
+from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Tool
 from agent.tools.registry import matches
 from agent.tools.schema import parse_arguments
 
@@ -75,7 +76,8 @@ class Pipeline:
         if decision is not None and decision.state == "denied":
             raise _denied(decision)
         self._repeats.check(ran)
-        ran = await self._hooked(ran)
+        if BeforeToolCall.point in self._spec.rules.hooks.points:
+            ran = await self._hooked(ran)
         if reason := self._spec.tools.refused.get(ran.name):
             raise Refused(f"{ran.name} was not executed: {reason}.")
         tool = self._spec.tools.by_name.get(ran.name)
@@ -92,24 +94,18 @@ class Pipeline:
         return self._shown(ask) if ask else Ready(call=ran, tool=tool, parameters=parameters, context=context)
 
     async def _hooked(self, call: ToolCall) -> ToolCall:
-        for hook in self._spec.rules.hooks:
-            if (hooked := self._for_hooks(call)) is None:
-                break  # hooks do not see arguments that validation will refuse
-            try:
-                changed = await hook.before(hooked)
-            except Refused:
-                raise
-            except Exception as error:
-                log.exception("a hook has failed; the call is refused", tool=call.name, hook=type(hook).__name__)
-                raise Refused(f"Not executed: a hook has failed ({type(error).__name__}: {error}).") from None
-            if changed.arguments != hooked.arguments:
-                call = replace(call, arguments=json.dumps(dict(changed.arguments)))
-        return call
+        """Return a call as hooks have changed it. Raises Refused where one forbids it."""
+        if (event := self._for_hooks(BeforeToolCall, call)) is None:  # a guard must see what validation might accept
+            raise ToolError(f"Wrong arguments for {call.name}; it was not called. They must be one JSON object.")
+        event, reason = await self._spec.rules.hooks.ask(event)
+        if reason is not None:
+            raise Refused(f"Not executed: {reason.rstrip('.')}.")
+        return replace(call, arguments=json.dumps(dict(event.tool_input)))  # just what the hooks have seen
 
     async def _ask(self, tool: Tool[Any], parameters: Parameters, context: CallContext) -> Ask | None:
         """Return what a person must decide, because the tool or the configuration asks; None: nothing."""
         ask = await tool.asks(parameters, context)
-        if not matches(tool.name, self._spec.rules.asked_for) or (ask is not None and ask.question):
+        if not matches(tool.name, self._spec.rules.asked_for, tool.group) or (ask is not None and ask.question):
             return ask
         plain = self._plain_ask(tool, parameters, context)
         grant = f"call:{plain.digest}"
@@ -145,7 +141,8 @@ class Pipeline:
         if sink == "remember" and context.background:
             raise Refused(
                 "Not written: nobody is here to look at it, and other people's text stands before it. "
-                "Write it into a file in `pending/`, which no prompt reads until an owner has looked."
+                "Give it to `memory_write`, or write it into a file in `pending/`, which no prompt reads "
+                "until an owner has looked."
             )
         granted, grant = rules.grants(context.session_key), grants_of(task, sink)
         if all(grant(one.kind) in granted for one in found):
@@ -178,6 +175,7 @@ class Pipeline:
             as_guest=tool in spec.tools.as_guest,
             texts=self._texts,
             bears=self._bears,
+            doubts=lambda: untrusted(made_from(self._lines(), spec.origins), spec.rules.origins),
         )
 
     def _bears(self) -> tuple[Provenance, ...]:
@@ -221,24 +219,27 @@ class Pipeline:
             output = ToolOutput(text=str(error), is_error=True, origins=error.origins)
         except Exception as error:
             output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
-        for hook in self._spec.rules.hooks:
-            try:
-                if (hooked := self._for_hooks(call)) is not None:
-                    output = replace(await hook.after(hooked, output), goes_on=output.goes_on)
-            except Exception:
-                log.exception("a hook has failed; the result stays", tool=call.name, hook=type(hook).__name__)
-        return await self._result(call, "failed" if output.is_error else "done", output)
+        if ToolResultPersist.point in (hooks := self._spec.rules.hooks).points:
+            text = self._spec.overflow.clean(well_formed(output.text))
+            if (event := self._for_hooks(ToolResultPersist, call, text=text, is_error=output.is_error)) is not None:
+                output = replace(output, text=(await hooks.ask(event))[0].text)
+        result = await self._result(call, "failed" if output.is_error else "done", output)
+        if AfterToolCall.point in hooks.points:
+            text = result.result.text
+            if (told := self._for_hooks(AfterToolCall, call, text=text, is_error=output.is_error)) is not None:
+                hooks.tell(told)
+        return result
 
-    def _for_hooks(self, call: ToolCall) -> HookedCall | None:
-        """Return the call as hooks see it; None: the arguments are no object, which validation reports."""
+    def _for_hooks(self, point: Callable[..., E], call: ToolCall, **more: object) -> E | None:
+        """Return a call as hooks see it; None: the arguments are no object, which validation reports."""
         try:
-            arguments = json.loads(call.arguments or "{}")
+            arguments = json.loads(call.arguments.strip() or "{}")
         except (ValueError, RecursionError):
             return None
         if not isinstance(arguments, dict):
             return None
-        ref = self._spec.ref
-        return HookedCall(ref.turn_id, ref.session_key, call.call_id, call.name, arguments)
+        ref, of = self._spec.ref, {"call_id": call.call_id, "tool_name": call.name, "tool_input": arguments}
+        return point(session_key=ref.session_key, turn_id=ref.turn_id, **of, **more)
 
     async def _result(
         self, call: ToolCall, state: CallState, output: ToolOutput, mark: Mark | None = None

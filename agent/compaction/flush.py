@@ -13,7 +13,7 @@ from agent.models.base import Answer
 from agent.spec import RunSpec
 
 # The tools that write files, and those that may be called besides.
-_WRITES, _READS = frozenset({"write", "edit"}), frozenset({"read", "grep", "glob"})
+_WRITES, _READS = frozenset({"write", "edit", "memory_write"}), frozenset({"read", "grep", "glob"})
 # Model calls of one flush.
 _STEPS = 3
 

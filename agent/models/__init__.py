@@ -3,7 +3,13 @@
 The SDK of a protocol is imported when the client is first preloaded.
 """
 
+from collections.abc import Callable
+
 from agent.models.base import ModelClient, ModelSpec
+
+# The protocols that a provider may speak, and the clients of those that extensions bring.
+BUILT_IN = ("anthropic", "openai-chat", "openai-responses", "cli", "offline")
+FURTHER: dict[str, Callable[[ModelSpec], ModelClient]] = {}
 
 
 def build(spec: ModelSpec) -> ModelClient:
@@ -12,6 +18,8 @@ def build(spec: ModelSpec) -> ModelClient:
         from agent.models.offline import OfflineClient
 
         return OfflineClient(spec)
+    if spec.api in FURTHER:
+        return FURTHER[spec.api](spec)
     if spec.api == "cli":
         from agent.models.cli.client import CliClient
 

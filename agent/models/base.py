@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # clients are built without pydantic
 
 # How long a model thinks; auto leaves it to the model.
 ThinkingLevel = Literal["auto", "off", "low", "medium", "high", "x-high"]
-ModelApi = Literal["anthropic", "openai-chat", "openai-responses", "cli", "offline"]
+# The protocol of a provider: one of `agent.models.BUILT_IN`, or one of an extension.
+ModelApi = str
 
 
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]

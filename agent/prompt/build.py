@@ -2,21 +2,24 @@
 
 Its words are in the `.md` files of this folder. Nothing that changes goes in: messages have the time, and edits of the
 workspace show in the next transcript. The sections are in a fixed order, from what holds everywhere to what holds only
-in this conversation: identity and channel, files of the workspace, tools, safety, messaging, what the operator added,
-and until it has taken place the script of the first meeting. Providers cache the prompt up to its end.
+in this conversation: identity and channel, files of the workspace, tools, skills, safety, messaging, what the operator
+added, and until it has taken place the script of the first meeting. Providers cache the prompt up to its end.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
+from textwrap import shorten
 
 from agent.fences import unfenced
 from agent.message import Provenance, ToolSpec
 from agent.workspace_files import WorkspaceFile
 
 _BETWEEN = "\n\n"
+# The most characters of the list of skills.
+SKILLS_CHARACTERS = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def build(
     rules: str = "",
     added: str = "",
     files: tuple[WorkspaceFile, ...] = (),
+    skills: Sequence[tuple[str, str]] = (),
     in_room: bool = False,
     script: WorkspaceFile | None = None,
 ) -> Prompt:
@@ -61,7 +65,8 @@ def build(
 
     name: of the bot. place: where the conversation is, behind "This conversation is". rules: what holds for messages
     there, and added: what the operator says for this conversation, both as Markdown without a heading, or empty.
-    in_room: whether the conversation has a room instead of the whole workspace. script: of the first meeting.
+    skills: names and descriptions. in_room: whether the conversation has a room instead of the whole workspace. script:
+    of the first meeting.
     """
 
     def sections() -> Iterator[Section]:
@@ -70,6 +75,8 @@ def build(
             yield Section("about files", _words("room.md" if in_room else "workspace.md"))
             yield from map(_shown, files)
         yield Section("tools", f"## Tools\n{_tools(tools)}")
+        if skills:
+            yield Section("skills", Template(_words("skills.md")).substitute(list=_skills(skills)))
         yield Section("safety", _words("safety.md"))
         yield Section("messaging", "\n\n".join(filter(None, (_words("messaging.md"), rules.strip()))))
         if added.strip():
@@ -90,6 +97,16 @@ def _tools(tools: tuple[ToolSpec, ...]) -> str:
         return "You have none in this conversation: you can answer, and do nothing else. Say so when asked for more."
     listed = "\n".join(f"- `{tool.name}`: {_first_sentence(tool.description)}" for tool in tools)
     return Template(_words("tools.md")).substitute(list=listed)
+
+
+def _skills(skills: Sequence[tuple[str, str]]) -> str:
+    """Return a line for each skill within the budget: with shorter descriptions for all, and then without the last."""
+    for longest in (1024, 500, 250, 120, 60, 0):
+        lines = [f"- `{name}`: {shorten(about, longest, placeholder='…')}" for name, about in skills]
+        if sum(map(len, lines)) <= SKILLS_CHARACTERS:
+            return "\n".join(lines)
+    most = SKILLS_CHARACTERS // max(map(len, lines))
+    return "\n".join((*lines[:most], f"- and {len(lines) - most} more, each a folder in `skills/`"))
 
 
 def _first_sentence(description: str) -> str:

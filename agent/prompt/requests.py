@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import structlog
 
-from agent.message import Usage, estimate, estimate_text
+from agent.message import Mark, Usage, estimate, estimate_text
 from agent.models.base import ModelClient, ModelRequest
 from agent.prompt.build import Prompt, Section
 
@@ -150,8 +150,10 @@ def _compare(session_key: str, before: Sent, after: Sent, usage: Usage) -> None:
     if after.at - before.at > CACHED_FOR or usage.cache_read >= cached * _EXPECTED:
         return
     changed = first_change(before.parts, after.parts)
-    if changed is not None and changed.kind is PartKind.MESSAGE and before.start != after.start:
-        return
+    if changed is not None and changed.kind is PartKind.MESSAGE:
+        recalled = before.request.messages[int(changed.name) - 1].mark is Mark.RECALLED
+        if recalled or before.start != after.start:
+            return
     write = log.info if changed is None else log.warning
     write(
         "less was read from the provider's cache than the request before had put there",

@@ -60,18 +60,20 @@ class Launch:
         return json.dumps(told).encode() + b"\n"
 
 
-def start_gate(plan: socket.socket, given: int, output: int, folder: Path) -> "subprocess.Popen[bytes]":
+def start_gate(
+    plan: socket.socket, given: int, output: int, folder: Path, errors: int = subprocess.STDOUT
+) -> "subprocess.Popen[bytes]":
     """Start a gate in a folder. Raises OSError.
 
     plan: the gate's end of a socket, which its plan is sent to. given: the descriptor of the command's input. output:
-    the descriptor that the command writes to, or `subprocess.PIPE`.
+    the descriptor that the command writes to, or `subprocess.PIPE`. errors: the one for its errors, if another.
     """
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(_GATE), str(given)],
         stdin=plan.fileno(),
         pass_fds=(given,),
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         cwd=folder,
         env={},  # the gate runs outside of any sandbox, so variables of a call must not influence it
         start_new_session=True,
@@ -188,9 +190,10 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
             raise OSError(f"{name} in the workspace is a link, so that it cannot be kept; replace it")
         (room / name).mkdir(mode=0o700, exist_ok=True)
         files.append(room / name)
-    files += [path for name in ROOMS if (path := room / name).is_dir() and not path.is_symlink()]
+    files += (others := _rooms_in(room))
     repositories, leading = list[Path](), list[Path]()
     for folder, folders, names, descriptor in os.fwalk(room):
+        folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
         path = Path(folder, ".git")
         if path.is_symlink():  # what a link names may lie outside; it is not followed, and not kept either
             folders[:] = [name for name in folders if name != ".git"]
@@ -204,6 +207,13 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
     return Kept(
         files=tuple(files), repositories=tuple(repositories), leading=tuple(leading), above=tuple(sorted(above))
     )
+
+
+def _rooms_in(room: Path) -> list[Path]:
+    """Return the folders of a workspace that hold the rooms of others; a room itself has none."""
+    if room.parent.name in ROOMS:
+        return []
+    return [path for name in ROOMS if (path := room / name).is_dir() and not path.is_symlink()]
 
 
 def _leading(repository: Path, above: int) -> list[Path]:
@@ -276,6 +286,6 @@ class Confinement:
             environment=environment,
             temporary=own,
             kept=kept,
-            hidden=self.hidden,
+            hidden=(*self.hidden, *_rooms_in(room)),
         )
         return replace(self.sandbox.launch(view, argv), temporary=own)

@@ -1,6 +1,6 @@
-"""The interface of tools: typed parameters, the question whether a person must decide, the call, and its hooks."""
+"""The interface of tools: typed parameters, the question whether a person must decide, and the call."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -16,6 +16,12 @@ class Parameters(BaseModel):
     """Base class of all tool parameters. Unknown names are refused, so that the model learns of its mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Given(Parameters):
+    """Of a tool whose schema is somebody else's: any JSON object, as it was written."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 P = TypeVar("P", bound=Parameters)
@@ -123,6 +129,8 @@ class CallContext:
     texts: Callable[[], Iterable[str]] = tuple
     # Returns the origins of what the call may be made from: all that stands in the request, and who asks.
     bears: Callable[[], tuple[Provenance, ...]] = tuple
+    # Returns the origins of the call because of which it may not act unasked; empty: there are none.
+    doubts: Callable[[], tuple[Provenance, ...]] = tuple
     # Whether the caller may only look: exec stays at the level look, message stays in this conversation.
     as_guest: bool = False
 
@@ -151,6 +159,12 @@ class Tool(Generic[P]):
     polls: bool = False
     # Its results are what the web says, so that an address in one is an address that was read.
     reads_web: bool = False
+    # The JSON schema of the parameters where it is somebody else's, who also checks them; `parameters` is `Given` then.
+    schema: str = ""
+    # A name for rules that stands for tools whose names are not known to Hark, such as "group:mcp".
+    group: str = ""
+    # Why no turn has the tool; empty: nothing is against it.
+    off: str = ""
 
     async def asks(self, parameters: P, context: CallContext) -> Ask | None:
         """Return what a person must decide before this call may run; None: nothing.
@@ -189,34 +203,3 @@ class RunContext:
 # what the model is told of them must be the same for every run of a session (promise 7 of the design), so differences
 # between runs are decided at the call. Entering must bound its own time and, if it fails, offer tools that say so.
 ToolFactory = Callable[[RunContext], AbstractAsyncContextManager[Sequence[Tool[Any]]]]
-
-
-@dataclass(frozen=True, slots=True)
-class HookedCall:
-    """A call as hooks see it."""
-
-    turn_id: str
-    session_key: str
-    call_id: str
-    name: str
-    # As the model or an earlier hook wrote them; not validated yet.
-    arguments: Mapping[str, Any]
-
-
-class Hook:
-    """Base class of hooks, which see every call before and after it runs.
-
-    `before` is called again for a call that waited for a person or was interrupted by a crash, so its side effects may
-    happen twice.
-    """
-
-    async def before(self, call: HookedCall) -> HookedCall:
-        """Return the call with the arguments that policy, validation and people are to see.
-
-        Raises Refused with a sentence for the model when the call must not run; any other error refuses it as well.
-        """
-        return call
-
-    async def after(self, call: HookedCall, output: ToolOutput) -> ToolOutput:
-        """Return the output that replaces `output`. An error is logged, and the output stays as it is."""
-        return output

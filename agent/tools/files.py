@@ -8,7 +8,7 @@ allowed. What a run in the background writes into memory files is marked, so tha
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
@@ -16,9 +16,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from agent.documents import NotRead, is_document, pages_of
 from agent.errors import ToolError
 from agent.file_names import HEARTBEAT, KEPT
-from agent.message import Provenance, ToolOutput
+from agent.message import Provenance, ToolOutput, merged
 from agent.sandbox.base import ROOMS
 from agent.tools.base import CallContext, P, Parameters, Sink, Tool
 from agent.tools.lineage import FileState, Lineage, Origins, state_of
@@ -30,6 +31,11 @@ MAX_LINE_BYTES = 4096
 MAX_WRITE_CHARACTERS = 1_000_000
 
 _BINARY_PROBE = 8192
+# The folder of skills in a workspace.
+SKILLS = "skills"
+# Returns in which workspace a file of a skill lies, by its path below `skills`; None: where all other files lie. Raises
+# ToolError if it may not be read.
+SkillHome = Callable[[tuple[str, ...]], Awaitable[Workspace | None]]
 
 
 class ReadParameters(Parameters):
@@ -38,6 +44,7 @@ class ReadParameters(Parameters):
     path: str = Field(description="File or folder, relative to the workspace; '.' is the workspace itself.")
     offset: int = Field(default=1, ge=1, description="First line to return, counted from 1.")
     limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most.")
+    page: int = Field(default=1, ge=1, description="Of a PDF, docx, xlsx or pptx: the page to begin with.")
 
 
 class FileTool(Tool[P]):
@@ -66,27 +73,57 @@ class ReadTool(FileTool[ReadParameters]):
     name = "read"
     description = (
         "Read a text file or list a folder of the workspace. Long files come in pieces: go on with offset. "
-        "Images and other binary files cannot be shown."
+        "Of PDF and office files you get the text, by page. Images and other binary files cannot be shown."
     )
     parameters = ReadParameters
     parallel_safe = True
 
+    def __init__(
+        self, workspace: Workspace, lineage: Lineage | None = None, skill_home: SkillHome | None = None
+    ) -> None:
+        """lineage: see FileTool. skill_home: None: skills are as all other files."""
+        super().__init__(workspace, lineage)
+        self._skill_home = skill_home
+
     async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
         """Return the lines asked for, and a last line in brackets if there is more."""
-        output, state = await asyncio.to_thread(self._read, parameters)
+        parts, workspace = self._workspace.relative(parameters.path), self._workspace
+        of_skill = is_skill(parts)
+        if of_skill and self._skill_home:
+            workspace = await self._skill_home(parts[1:]) or workspace
+            parameters = parameters.model_copy(update={"path": "/".join(parts)})
+        output, state, document = await asyncio.to_thread(self._read, parameters, workspace)
+        if document:
+            output = await _document(document, parameters)
         (origins,) = (await self._lineage.of([state])) if state else (None,)
-        return replace(output, origins=self._unknown(parameters.path) if origins is None else origins)
+        if origins is None or of_skill:
+            origins = merged((*self._unknown(parameters.path), *(origins or ())))
+        return replace(output, origins=origins)
 
-    def _read(self, parameters: ReadParameters) -> tuple[ToolOutput, FileState | None]:
+    def _read(self, parameters: ReadParameters, workspace: Workspace) -> tuple[ToolOutput, FileState | None, bytes]:
+        """Return the output, which file it is made of, and the document of which it is still to be made."""
         path = parameters.path
-        with suppress(IsFolder), self._workspace.open(path) as file:
+        with suppress(IsFolder), workspace.open(path) as file:
             content = file.read()  # of which the lines are taken and the state is told, even if it is changed meanwhile
+            state = state_of(workspace, workspace.relative(path), file, content)
+            if is_document(path, content):
+                return ToolOutput(text=""), state, content
             if b"\x00" in content[:_BINARY_PROBE]:
                 raise ToolError(f"{path}: a binary file of {len(content):,} bytes, not text.")
-            state = state_of(self._workspace, self._workspace.relative(path), file, content)
-            return _slice(_lines(BytesIO(content)), parameters, "The file"), state
-        listing = self._workspace.listing(path)
-        return _slice(((line.encode(), 0) for line in listing), parameters, "The folder"), None
+            return _slice(_lines(BytesIO(content)), parameters, "The file"), state, b""
+        listing = workspace.listing(path)
+        return _slice(((line.encode(), 0) for line in listing), parameters, "The folder"), None, b""
+
+
+async def _document(content: bytes, parameters: ReadParameters) -> ToolOutput:
+    """Return pages of a document. Raises ToolError."""
+    try:
+        found = await pages_of(content, parameters.page, MAX_BYTES // 2)
+    except NotRead as error:
+        raise ToolError(f"{parameters.path}: {error}.") from None
+    more = f" Go on with page {found.last + 1}." if found.last < found.count else ""
+    text = found.text.encode(errors="replace")[:MAX_BYTES].decode(errors="ignore")
+    return ToolOutput(text=f"{text}\n[Pages {found.first} to {found.last} of {found.count}.{more}]")
 
 
 def _lines(file: BytesIO) -> Iterator[tuple[bytes, int]]:
@@ -173,8 +210,11 @@ class WriteTool(FileTool[WriteParameters]):
 def unknown(path: tuple[str, ...]) -> Origins:
     """Return the origins of a file of which nothing is known; files of the prompt are the operator's own words.
 
+    What lies in the folder of a skill is a skill's, whoever has written it.
     Those have their places: a file of that name anywhere else came from somebody, as with a repository.
     """
+    if is_skill(path):
+        return (Provenance("skill", path[1]),)
     in_place = is_memory(path) or path[:-1] in ((), *((name,) for name in ROOMS))
     return () if in_place and sink_of(path) in ("remember", "schedule") else (Provenance("file", "/".join(path)),)
 
@@ -190,6 +230,11 @@ def sink_of(path: tuple[str, ...]) -> Sink:
     if is_memory(path) or name in {one.upper() for one in KEPT}:
         return "remember"
     return "send" if path[:1] and path[0].casefold() in ROOMS else "room"
+
+
+def is_skill(path: tuple[str, ...]) -> bool:
+    """Whether a path, given by its parts, lies in the folder of a skill. Case is ignored, as on some file systems."""
+    return len(path) > 1 and path[0].casefold() == SKILLS
 
 
 MARK = "<!-- background -->"

@@ -39,11 +39,13 @@ class GatedProcess:
         *,
         has_input: bool = False,
         given: bytes = b"",
+        errors: int = subprocess.STDOUT,
     ) -> None:
         """Start the gate of a command, in its folder.
 
         abort_seconds: the time between TERM and KILL when an exception or a cancellation ends the block. has_input:
-        whether `write` can be used; otherwise the input is `given`. Raises OSError when no process can be started.
+        whether `write` can be used; otherwise the input is `given`. errors: the descriptor that takes what the command
+        writes to its standard error; otherwise that is output. Raises OSError when no process can be started.
         """
         self._abort_seconds = abort_seconds
         self._temporary = launch.temporary
@@ -62,7 +64,7 @@ class GatedProcess:
         else:
             read_from = _opened(given)
         try:
-            self._popen = start_gate(gate, read_from, writer, folder)
+            self._popen = start_gate(gate, read_from, writer, folder, errors)
             self._gate.sendall(launch.plan())
         except BaseException:
             self._gate.close()

@@ -30,12 +30,14 @@ class ArgumentsError(ToolError):
 
 def specs(tools: Iterable[Tool[Any]]) -> tuple[ToolSpec, ...]:
     """Return the tools as the model sees them, with parameters in their order of declaration. The result is cached."""
-    return _specs(tuple([(tool.name, tool.description, tool.parameters) for tool in tools]))
+    return _specs(tuple([(tool.name, tool.description, tool.parameters, tool.schema) for tool in tools]))
 
 
 @lru_cache(maxsize=256)
-def _specs(tools: tuple[tuple[str, str, type[Parameters]], ...]) -> tuple[ToolSpec, ...]:
-    return tuple(ToolSpec(name, description, _told(parameters)) for name, description, parameters in tools)
+def _specs(tools: tuple[tuple[str, str, type[Parameters], str], ...]) -> tuple[ToolSpec, ...]:
+    return tuple(
+        ToolSpec(name, description, schema or _told(parameters)) for name, description, parameters, schema in tools
+    )
 
 
 def spec(tool: Tool[P]) -> ToolSpec:
@@ -83,6 +85,8 @@ def parse_arguments(tool: Tool[P], json_text: str) -> P:
         return tool.parameters.model_validate_json(json_text.strip() or "{}")
     except ValidationError as error:
         mistakes = [f"- {_mistake(details, fields)}" for details in error.errors(include_url=False)]
+    if tool.schema:
+        raise ArgumentsError("\n".join((f"Wrong arguments for {tool.name}; it was not called.", *mistakes)))
     takes = ", ".join(f"{name} (required)" if field.is_required() else name for name, field in fields.items())
     first, last = f"Wrong arguments for {tool.name}; it was not called.", f"It takes: {takes or 'no parameters'}."
     raise ArgumentsError("\n".join((first, *mistakes, last)))

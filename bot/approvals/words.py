@@ -84,10 +84,10 @@ def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
 
 def _parts(head: str, subject: str, fits: Fits) -> Iterator[str]:
     """Yield a subject in as many messages as it needs, each with a head that counts them."""
-    pieces = list(_pieces(revealed(subject), lambda piece: fits(_fenced(piece) + _ROOM)))
+    pieces = list(_pieces(revealed(subject), lambda piece: fits(fenced(piece) + _ROOM)))
     for number, piece in enumerate(pieces):
         goes_on = ", the line above goes on" if number and not pieces[number - 1].endswith("\n") else ""
-        yield f"{head} Part {number + 1} of {len(pieces)}{goes_on}:\n\n{_fenced(piece)}"
+        yield f"{head} Part {number + 1} of {len(pieces)}{goes_on}:\n\n{fenced(piece)}"
 
 
 def _packed(ask: Ask, fits: Fits) -> Iterator[str]:
@@ -285,11 +285,11 @@ def _body(ask: Ask) -> str:
         words = speech.spoken(ask.subject.strip())
         return f"{_head(ask)}\n\n{words}" if words.startswith(">") else f"❓ {words}"
     calls = [_numbered(number, one.ask) for number, one in enumerate(ask.calls, 1)]
-    return "\n\n".join(filter(None, (_head(ask), *(calls or [_fenced(revealed(ask.subject))]), _notes(ask))))
+    return "\n\n".join(filter(None, (_head(ask), *(calls or [fenced(revealed(ask.subject))]), _notes(ask))))
 
 
 def _numbered(number: int, ask: Ask) -> str:
-    return f"**{number}.**\n{_fenced(revealed(ask.subject))}"
+    return f"**{number}.**\n{fenced(revealed(ask.subject))}"
 
 
 def _brief(ask: Ask) -> str:
@@ -309,7 +309,8 @@ def _list(title: str, sentences: Sequence[str]) -> str:
     return "\n".join((f"{title}:", *(f"- {prose(one)}" for one in sentences))) if sentences else ""
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
+    """Return a text as a block of code that it cannot end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

@@ -21,7 +21,7 @@ from bot.persistence.recovery import Leftover
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.store.store import Store
 from bot.store.writer import once_available
-from channels.session_key import job_key
+from channels.session_key import job_key, root_of
 from channels.sources import sentence
 from heartbeat.checklist import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
@@ -80,7 +80,7 @@ class Dispatcher:
         await once_available(lambda: self.store.recovery.forget((over,)), lambda _: self.clock.sleep(_PAUSE))
         if over.told and not one.wanted.done():
             with contextlib.suppress(StoreUnavailable):  # then the next turn sees it
-                await self.beats.begin("wake", one.session_key)
+                await self.beats.begin("wake", root_of(one.session_key))
                 self.hurry()
 
     async def run_now(self, job: Job) -> Fired | str:

@@ -12,10 +12,12 @@ from typing import Annotated, Literal, cast
 
 import typer
 
+from bot.cli.mcp_options import mcp_app
 from bot.cli.options import AsJson, ConfigOption
 from bot.cli.options import carry_out as _carry_out
 from bot.cli.options import seconds as _seconds
 from bot.cli.session_options import sessions_app
+from bot.cli.skill_options import skills_app
 from bot.config.errors import ConfigError
 
 USAGE = 2
@@ -42,6 +44,8 @@ app.add_typer(approvals_app, name="approvals")
 security_app = typer.Typer(help="Look at what lets others in.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(security_app, name="security")
 app.add_typer(sessions_app, name="sessions")
+app.add_typer(mcp_app, name="mcp")
+app.add_typer(skills_app, name="skills")
 
 
 AsOwner = Annotated[bool, typer.Option("--owner", help="Make them an owner of the bot as well.")]

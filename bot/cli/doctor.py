@@ -28,10 +28,14 @@ from bot.config.assumed import look_up
 from bot.config.checks import service_conflicts, warnings
 from bot.config.choose_model import beat_model, choose_model, probe_ollama
 from bot.config.errors import ConfigError, dotted
+from bot.config.extensions import broken, load
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
+from bot.hooks.calling import Beside
+from bot.hooks.found import find
+from bot.skills.shelf import FOLDER, scan, why_unused
 from bot.telemetry.redact import Redactor
 from channels.settings import AccountSection, Proof
 
@@ -60,6 +64,7 @@ async def examine(as_json: bool, config: Config) -> int:
     """Examine everything and print the lines. Returns the exit code: 0 when nothing is wrong, else 1."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # the lines say it
     environ, sandbox = config.environ(os.environ), ""
+    unused: dict[str, str] | None = None
     await asyncio.to_thread(look_up, config)
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
@@ -67,12 +72,17 @@ async def examine(as_json: bool, config: Config) -> int:
             found = [*_configured(config, readiness.channels), *_running(readiness)]
             with suppress(Rejected):  # it is starting
                 sandbox = (await client.status()).sandbox
+                unused = {one.name: one.why_not for one in await client.skills() if one.why_not}
     except Unreachable:
         wrong = [f"{dotted(key)}: {text}" for key, text in service_conflicts(config, environ)]
         found = [Finding("wrong", "configuration", text) for text in wrong] or list(_configured(config))
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
         found += await _try_all(config, environ)
     found.append(await _held(config, sandbox))
+    if unused is None:
+        unused = await asyncio.to_thread(_unused, config, environ)
+    found += [Finding("note", "skills", f"{name} is not loaded: {why}") for name, why in unused.items() if why]
+    found += await asyncio.to_thread(lambda: list(_hooked(config, environ)))
     clean = Redactor(secrets(config, environ)).clean
     found = [replace(one, text=clean(one.text)) for one in found]
     if as_json:
@@ -90,8 +100,14 @@ def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]
         yield Finding("note" if mistake.unset else "wrong", "configuration", str(mistake))
     if not config.source.mistakes:
         yield Finding("ok", "configuration", "no mistakes")
+    troubles = broken(config.extensions)
+    yield from (Finding("wrong", "extensions", text) for text in troubles)
+    for name, brings in load(config.extensions).found.items():
+        if brings:
+            yield Finding("ok", "extensions", f"{name}: {', '.join(brings)}")
     for warning in warnings(config):
-        yield Finding("note", "configuration", warning)
+        if warning not in troubles:
+            yield Finding("note", "configuration", warning)
     sections = config.channels.sections()
     served = {name.partition(":")[0] for name in served}
     if not any(not one.local and (one.enabled or name in served) for name, one in sections.items()):
@@ -105,6 +121,21 @@ async def _held(config: Config, sandbox: str) -> Finding:
         proved = await asyncio.to_thread(choose, config.tools.exec.sandbox)
         sandbox = Confinement(sandbox=proved.sandbox, why=proved.why).shown
     return Finding("note" if sandbox.startswith("none") else "ok", "sandbox", sandbox)
+
+
+def _unused(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the skills with what is in their way, as far as that can be told without the store. Blocks."""
+    there = scan(config.workspace / FOLDER, {})
+    return {name: why_unused(one, config.skills, environ) for name, one in there.items()}
+
+
+def _hooked(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield lines about hooks, whose files are loaded for that but not called. Blocks."""
+    found = find(config, environ, str, Beside())
+    yield from (Finding("wrong", "hooks", mistake) for mistake in found.mistakes)
+    if found.hooks and not found.mistakes:
+        points = ", ".join(sorted({hook.point for hook in found.hooks}))
+        yield Finding("ok", "hooks", f"{len(found.hooks)} at {points}")
 
 
 def _running(readiness: ReadinessView) -> Iterator[Finding]:

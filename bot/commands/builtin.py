@@ -49,17 +49,7 @@ def build(name: str, others: Sequence[Command], stop_words: Sequence[str] = ()) 
             ),
             Command(name="start", help="Says hello.", run=say_hello, lenient=True, guests="everywhere"),
             *others,
-            *map(_later, ("skills", "subagents")),
         ),
         stop_words,
     )
     return registry
-
-
-def _later(name: str) -> Command:
-    """Make a command that says that what it is about comes with a later version."""
-
-    async def run(call: Call, _: Arguments) -> Effect:
-        return Say(f"This version has no {name} yet; they come with a later one.")
-
-    return Command(name=name, help=f"What {name} there are; they come with a later version.", run=run, lenient=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 from bot.config.values import EndOfHours, ModelName, Person, Seconds, Span, Thinking, TimeOfDay, Zone
-from channels.registry import FOLDERS
+from channels.registry import platforms
 from channels.section import Section, Whole, refused, setting
 from channels.session_key import parse
 from channels.settings import AccountSection, Beats, ChannelSection
@@ -16,8 +16,6 @@ from heartbeat.gate import Budget
 
 _SUM = r"\d{1,6}(?:\.\d{1,4})?"
 _BUDGET = re.compile(rf"(?P<tokens>\d{{1,12}})|\$ ?(?P<sign>{_SUM})|(?P<word>{_SUM}) ?USD", re.ASCII)
-_REACHED = tuple(name for name in FOLDERS if name != "console")
-_A_CHAT = f"<channel>:<chat> with one of {', '.join(_REACHED)}"
 
 
 def _to_budget(value: object) -> object:
@@ -44,20 +42,28 @@ def _check_interval(value: timedelta) -> timedelta:
     return value
 
 
+def _reached() -> tuple[str, ...]:
+    return tuple(name for name in platforms() if name not in ("console", "http"))
+
+
+def _a_chat() -> str:
+    return f"<channel>:<chat> with one of {', '.join(_reached())}"
+
+
 def _is_chat(value: str) -> bool:
     channel, _, chat = value.partition(":")
-    return channel in _REACHED and bool(chat.strip())
+    return channel in _reached() and bool(chat.strip())
 
 
 def _check_target(value: str) -> str:
     if value not in ("last", "none") and not _is_chat(value):
-        raise refused(f"last, none, or {_A_CHAT}")
+        raise refused(f"last, none, or {_a_chat()}")
     return value
 
 
 def _check_chat(value: str) -> str:
     if not _is_chat(value):
-        raise refused(_A_CHAT)
+        raise refused(_a_chat())
     return value
 
 

@@ -22,6 +22,7 @@ LIVE = _paths(
     "agent.fallbacks",
     "agent.thinking",
     "agent.max_concurrent",
+    "agent.subagents",
     "agent.timeout_seconds",
     "agent.idle_timeout_seconds",
     "agent.max_steps",
@@ -37,8 +38,10 @@ LIVE = _paths(
     "tools",
     "approvals",
     "compaction",
+    "memory",
     "send_policy",
     "budget",
+    "skills",
     "web",
 )
 # What is chosen at the start: the sandbox is proved, the model of beats gets its clients, the terminal is opened.
@@ -54,7 +57,8 @@ def changed(old: object, new: object, path: KeyPath = ()) -> Iterator[KeyPath]:
     """Yield the keys whose values differ. An entry that one of the two does not have is one key, whatever it holds."""
     if isinstance(old, BaseModel) and isinstance(new, BaseModel):
         for name, field in type(new).model_fields.items():
-            yield from changed(getattr(old, name), getattr(new, name), (*path, field.alias or name))
+            # a channel of an extension that was named meanwhile is not there yet
+            yield from changed(getattr(old, name, None), getattr(new, name), (*path, field.alias or name))
     elif isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys((*old, *new)):
             if key in old and key in new:
@@ -82,6 +86,8 @@ def merged(running: Config, new: Config) -> Config:
 def _merged(old: BaseModel, new: BaseModel, path: KeyPath) -> BaseModel:
     values = {}
     for name, field in type(new).model_fields.items():
+        if not hasattr(old, name):
+            continue
         here, before, after = (*path, field.alias or name), getattr(old, name), getattr(new, name)
         if any(one[: len(here)] == here and one != here for one in (*LIVE, *STARTED)):
             values[name] = _merged(before, after, here)

@@ -10,6 +10,7 @@ from bot.config.assumed import assumed
 from bot.config.choose_model import api_of, beat_model, choose_model
 from bot.config.document import VARIABLES
 from bot.config.errors import ConfigError, KeyPath
+from bot.config.extensions import broken
 from bot.config.model import Config
 from bot.config.params import refused
 from bot.config.prices import unpriced
@@ -39,6 +40,7 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
 def warnings(config: Config) -> Iterator[str]:
     """Yield what is allowed and can hardly be meant, and what is assumed of models, one sentence each."""
     yield from assumed(config)
+    yield from broken(config.extensions)
     sections = config.channels.sections()
     if config.sessions.identity_links and config.sessions.dm_scope != "per-peer":
         scope = config.sessions.dm_scope

@@ -159,7 +159,7 @@ def _known(config: Config, name: str) -> _Known:
     assert written.api is not None, "`checks` refuses a provider without api"
     if written.api == "openai-responses":
         return replace(_BY_NAME["openai"] if name == "openai" else _BY_API["openai-chat"], api="openai-responses")
-    return _BY_API[written.api]
+    return _BY_API.get(written.api) or _Known(api=written.api, base_url="")
 
 
 def api_of(config: Config, name: str) -> ModelApi:

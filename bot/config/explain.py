@@ -1,7 +1,7 @@
 """Turns what pydantic refuses into sentences for people: what was found, what is allowed, the nearest name.
 
 Never shows a secret: neither the value of a key that holds one, nor anything that looks like a key or token.
-Keys and values that are planned for a later version have a sentence of their own. Called by `load` and by
+Called by `load` and by
 `hark config get`.
 """
 
@@ -20,18 +20,6 @@ from bot.config.errors import KeyPath
 from bot.config.values import nearest
 from bot.telemetry.redact import mask_text, mask_url
 from channels.section import Section
-
-# Keys of the plan that this version does not have: who copies them learns that the version is not right yet.
-_KEYS: dict[KeyPath, str] = {
-    (): "memory skills mcp hooks extensions transcription",
-}
-
-
-def later(path: KeyPath) -> str | None:
-    """The sentence for an unknown key that a later version will understand."""
-    is_planned = path[-1] in _KEYS.get(path[:-1], "").split()
-    return "this part of Hark is not in this version yet; remove it" if is_planned else None
-
 
 _SECRET_KEY = re.compile(r"token$|secret|passw|keys?$|authorization|cookie", re.IGNORECASE)
 _LONGEST = 60
@@ -57,8 +45,6 @@ def explain(error: ErrorDetails, place: Position | None, root: type[Section]) ->
         place = replace(place, written=str(path[-1]), is_text=True)
     if error["type"] == "conflict":
         return (*path, *error["ctx"]["at"]), error["ctx"]["text"]
-    if error["type"] == "extra_forbidden" and (text := later(path)):
-        return path, text
     if error["type"] == "extra_forbidden":
         return path, unknown_key(str(path[-1]), known_keys(root, path[:-1]))
     allowed = _allowed(error)

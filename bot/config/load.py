@@ -17,8 +17,9 @@ from bot.config.checks import service_conflicts
 from bot.config.document import VARIABLES, Document, read_document, read_text, read_variables
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import explain, path_of
+from bot.config.extensions import prepare
 from bot.config.folders import FOLDERS, allowed, folder_conflicts
-from bot.config.model import Config, Source
+from bot.config.model import Config, Source, shaped
 from bot.config.references import put_in
 
 DEFAULT_NAME = "config.yaml"
@@ -115,16 +116,17 @@ def _checked(document: Document) -> tuple[Config, set[KeyPath]]:
     What is faulty is left out and the rest is looked at again, until it holds. A rule between keys is passed over where
     one of them is faulty: it would only follow from that.
     """
-    tree: Any = document.tree
+    extensions, checked = prepare(document.tree)
+    tree, shape = dict(checked), shaped(extensions.names)
     faulty = set(map(_section, document.unset))
     while True:
         try:
-            return Config.model_validate(tree), faulty
+            return shape.model_validate(tree), faulty
         except ValidationError as refused:
             errors = [(path_of(error), error) for error in refused.errors(include_url=False)]
         known = set(faulty)
         for here, error in errors:
-            path, text = explain(error, document.places.get(here), Config)
+            path, text = explain(error, document.places.get(here), shape)
             concerned = {_section(path)} if here else {_section(path), ("providers",)}
             if here not in document.unset and not (error["type"] == "conflict" and known & concerned):
                 document.report(text, path)

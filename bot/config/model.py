@@ -8,8 +8,9 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, StringConstraints, create_model, field_validator, model_validator
 
@@ -17,9 +18,14 @@ from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.budget import Budget
 from bot.config.compaction import CompactionSettings
 from bot.config.errors import KeyPath, Problem
+from bot.config.extensions import load
+from bot.config.hooks import HookSections
+from bot.config.mcp import Mcp
+from bot.config.memory import Memory
 from bot.config.providers import Provider, model_problem, provider_problem
 from bot.config.references import Referred
 from bot.config.sending import SendRule
+from bot.config.skills import Skills
 from bot.config.telemetry import Telemetry
 from bot.config.tools import Tools
 from bot.config.values import (
@@ -34,6 +40,7 @@ from bot.config.values import (
     Token,
     check_tools,
 )
+from bot.config.voice import Speech, Transcription
 from bot.config.web import Web
 from channels.registry import sections
 from channels.section import Section, Whole, conflict, setting
@@ -87,6 +94,14 @@ class FallbackModel(Section):
     on: tuple[FailureKind, ...] = setting(("all",), "The failures for which it does.", min_length=1)
 
 
+class Subagents(Section):
+    """Sub-agents that the model starts for parts of its work."""
+
+    max_depth: Whole = setting(1, "How deep they may start others; 1: they start none, 0: there are none.", le=5)
+    max_children: Whole = setting(5, "How many of one conversation may work at the same time.", ge=1, le=100)
+    max_concurrent: Whole = setting(8, "How many runs of them may go on at the same time.", ge=1, le=1000)
+
+
 class Agent(Section):
     """Who answers, and within which limits."""
 
@@ -96,6 +111,7 @@ class Agent(Section):
     guest_models: tuple[ModelName, ...] = setting((), "The models that guests may choose; empty: all that there are.")
     thinking: Thinking = setting("auto", "How long the model may think; auto leaves it to the model.")
     max_concurrent: Whole = setting(16, "How many runs may go on at the same time.", ge=1, le=10_000)
+    subagents: Subagents = setting(Subagents(), "What the model may leave to sub-agents.")
     timeout_seconds: Seconds = setting(600, "Running time of one run, over restarts.", gt=0)
     idle_timeout_seconds: Seconds = setting(
         60, "Silence of the model before it is asked once more, then given up; 0 is off."
@@ -255,10 +271,17 @@ class Config(Section):
     tools: Tools = setting(Tools(), "What the model may use.")
     approvals: Approvals = setting(Approvals(), "What a person has to allow.")
     compaction: CompactionSettings = setting(CompactionSettings(), "When conversations are summed up.")
+    memory: Memory = setting(Memory(), "What is remembered by itself.")
     send_policy: tuple[SendRule, ...] = setting((), "Where what the model says is sent; without a rule everywhere.")
     budget: Budget = setting(Budget(), "What model calls may take.")
+    extensions: tuple[str, ...] = setting((), "Installed distributions whose channels, tools, models, hooks are used.")
     telemetry: Telemetry = setting(Telemetry(), "What is written down beside the log.")
+    skills: Skills = setting(Skills(), "Instructions that the model may read for certain tasks.")
     web: Web = setting(Web(), "What the model may read of the web.")
+    mcp: Mcp = setting(Mcp(), "Servers whose tools the model may use.")
+    transcription: Transcription = setting(Transcription(), "What writes down voice messages.")
+    speech: Speech = setting(Speech(), "What says answers aloud.")
+    hooks: HookSections = setting({}, "What is called at points of the work.")
     gateway: Gateway = setting(Gateway(), "The HTTP interface.")
     workspace: Path = setting(Path("workspace"), "The folder the agent works in, for it alone.")
     state: Path = setting(Path("state"), "The folder of the database, for the service alone.")
@@ -316,3 +339,14 @@ class Config(Section):
             if problem is not None:
                 raise conflict(problem, key)
         return self
+
+
+@lru_cache(maxsize=8)
+def shaped(extensions: tuple[str, ...]) -> type[Config]:
+    """Return the configuration with a section for each channel of these extensions."""
+    found = load(extensions).channels
+    if not found:
+        return Config
+    fields: dict[str, Any] = {name: (one, setting(one(), one.__doc__ or "")) for name, one in found.items()}
+    channels = create_model("Channels", __base__=Channels, **fields)
+    return create_model("Config", __base__=Config, channels=(channels, setting(channels(), "Where people talk to it.")))

@@ -2,19 +2,27 @@
 
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BeforeValidator, JsonValue, SecretStr
+from pydantic import AfterValidator, BeforeValidator, JsonValue, SecretStr
 
+from agent import models
 from agent.models.price import Price
 from bot.config.values import nearest
-from channels.section import Section, Url, Whole, setting
+from channels.section import Section, Url, Whole, refused, setting
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 
 
 def _drop_empty(value: object) -> object:
     return [item for item in value if item != ""] if isinstance(value, list) else value
+
+
+def _check_api(value: str) -> str:
+    known = (*(one for one in models.BUILT_IN if one != "offline"), *models.FURTHER)
+    if value not in known:
+        raise refused(f"{', '.join(known)}{nearest(value, known)}")
+    return value
 
 
 class ModelSettings(Section):
@@ -31,7 +39,7 @@ class ModelSettings(Section):
 class Provider(Section):
     """Where models are asked."""
 
-    api: Literal["anthropic", "openai-chat", "openai-responses", "cli"] | None = setting(
+    api: Annotated[str, AfterValidator(_check_api)] | None = setting(
         None, "The protocol; known for anthropic, openai and ollama. cli: a program, for owners."
     )
     command: tuple[str, ...] | None = setting(

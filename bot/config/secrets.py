@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from bot.config.choose_model import environment_secrets
 from bot.config.explain import is_secret
+from bot.config.mcp import Server
 from bot.config.model import Config
 from bot.telemetry.redact import SECRET_NAME, mask_url
 
@@ -28,6 +29,8 @@ def _within(value: object) -> Iterator[str]:
         yield value.get_secret_value()
     elif isinstance(value, str) and not any(map(str.isspace, value)):
         yield from mask_url(value)[1]
+    elif isinstance(value, Server):
+        yield from value.secrets()
     elif isinstance(value, BaseModel):
         yield from _within(vars(value))
     elif isinstance(value, Mapping):

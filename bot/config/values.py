@@ -13,19 +13,17 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, ValidationError, WithJsonSchema
 
-from channels.registry import FOLDERS, sections
+from channels.registry import FOLDERS, platforms, section_of
 from channels.section import conflict, refused
 from channels.settings import ToolLists
 from heartbeat.times import parse_duration, show_duration, zone_named
 
-PLATFORMS = (*FOLDERS, "http")
 # How long a model may think; auto leaves it to the model.
 Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 # The tools that the service itself adds, see `bot/runs/messaging.py` and `bot/background/schedule_tool.py`.
 MESSAGE = "message"
 SCHEDULE = "schedule"
 
-_ALL = tuple(f"{platform}:*" for platform in PLATFORMS)
 _SHORTEST_TOKEN = 16
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d)", re.ASCII)
 _DAY = 24 * 60
@@ -84,15 +82,21 @@ def _check_model_name(value: str) -> str:
 def check_person(value: object) -> object:
     """Refuse what is not <platform>:<id>, or no id of that platform: names can change hands, and would never match."""
     platform, _, person = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if platform not in PLATFORMS or not person or any(letter.isspace() for letter in person):
-        raise refused(f"<platform>:<id> such as {PLATFORMS[0]}:12345, with one of {', '.join(PLATFORMS)}")
-    rules = sections()[platform].model_fields.get("dm") if platform in FOLDERS else None
+    known = platforms()
+    if platform not in known or not person or any(letter.isspace() for letter in person):
+        raise refused(f"<platform>:<id> such as {known[0]}:12345, with one of {', '.join(known)}")
+    rules = section_of(FOLDERS[platform]).model_fields.get("dm") if platform in FOLDERS else None
     try:
         if rules is not None:  # those of dm.allow_from
             rules.annotation.model_validate({"allow_from": [person]})  # type: ignore[union-attr]
     except ValidationError as error:
         raise refused(f"{platform}:<id> with {error.errors()[0]['ctx']['allowed']}") from None
     return value
+
+
+def _check_persons(value: object) -> object:
+    everybody = isinstance(value, str) and value.endswith(":*") and value.removesuffix(":*") in platforms()
+    return value if everybody else check_person(value)
 
 
 def nearest(written: str, known: Iterable[str], likeness: float = 0.6) -> str:
@@ -109,10 +113,13 @@ def check_tools(lists: ToolLists, at: tuple[str | int, ...] = ()) -> None:
 
 
 def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
-    from agent.tools.registry import GROUPS, NAMES, matches  # most configurations name none
+    from agent.tools.registry import GROUPS, NAMES, is_further, matches  # most configurations name none
 
     names = sorted((*NAMES, MESSAGE, SCHEDULE))
-    if pattern.lower() not in GROUPS and not any(matches(name, (pattern,)) for name in names):
+    server, sign, _ = pattern.partition("_")
+    if sign and server and not any(name.startswith(f"{server.lower()}_") for name in names):
+        return pattern  # of an MCP server, whose tools are not known here
+    if not (pattern.lower() in GROUPS or is_further(pattern) or any(matches(name, (pattern,)) for name in names)):
         known = (*names, *GROUPS)
         allowed = f"{', '.join(known)}, and * for anything{nearest(pattern.lower(), known)}"
         raise conflict(f"`{pattern}` is no tool; allowed: {allowed}", at)
@@ -155,7 +162,7 @@ EndOfHours = Annotated[int, BeforeValidator(partial(_to_minute, last=_DAY)), *_C
 Zone = Annotated[str, AfterValidator(_check_zone)]
 
 # The name of a channel, also of one that comes later, and `http`.
-Platform = Annotated[str, AfterValidator(lambda value: _check_key(value, PLATFORMS))]
+Platform = Annotated[str, AfterValidator(lambda value: _check_key(value, platforms()))]
 # What sort of conversation a place is.
 ChatSort = Annotated[str, AfterValidator(lambda value: _check_key(value, ("direct", "group", "channel", "thread")))]
 
@@ -165,7 +172,7 @@ ModelName = Annotated[str, AfterValidator(_check_model_name)]
 # Somebody on a platform, `<platform>:<id>`.
 Person = Annotated[str, BeforeValidator(check_person)]
 # The same, or `<platform>:*` for everybody there.
-Persons = Annotated[str, BeforeValidator(lambda value: value if value in _ALL else check_person(value))]
+Persons = Annotated[str, BeforeValidator(_check_persons)]
 
 # A name of a tool, or a pattern that fits at least one.
 ToolPattern = Annotated[str, AfterValidator(lambda pattern: _check_tool(pattern))]

@@ -113,9 +113,9 @@ class AgentApi:
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
         view = await self.store.reads.turn(turn_id)
-        if view is None or not await self.store.stops.abort(turn_id):
+        if view is None or not (ended := await self.store.stops.abort(turn_id)):
             return False
-        self.lanes.stop((turn_id,))
+        self.lanes.stop(ended)
         if view.state is TurnState.PARKED:  # what waited behind it
             self.lanes.wake(view.session_key)
             self.settled()

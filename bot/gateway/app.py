@@ -21,16 +21,21 @@ from bot.gateway.balance_routes import BalanceRoutes
 from bot.gateway.event_routes import EventRoutes
 from bot.gateway.freeze_routes import FreezeRoutes
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
+from bot.gateway.mcp_routes import McpRoutes
 from bot.gateway.people_routes import PeopleRoutes
+from bot.gateway.send_routes import SendRoutes
 from bot.gateway.session_routes import SessionRoutes
+from bot.gateway.skill_routes import SkillRoutes
 from bot.gateway.usage import UsageReport
 from bot.gateway.views import ReadinessView, StatusView
 from bot.inbound.pairing import Pairing
+from bot.mcp.servers import Servers
 from bot.persistence.errors import StoreUnavailable
 from bot.restart import Restart
 from bot.runs.freezing import Freezer
 from bot.sessions.forgetting import Forget
 from bot.sessions.service import Sessions
+from bot.skills.shelf import Shelf
 from bot.store.reads import Reads
 
 
@@ -97,16 +102,16 @@ def build(
     book: Book,
     sessions: Sessions,
     forget: Forget,
+    sending: SendRoutes,
+    skills: Shelf,
+    mcp: Servers,
 ) -> Starlette:
     """The application that both listeners serve. health, status, usage: see `StateRoutes`."""
     state = StateRoutes(health, status, usage, restart)
     events, people = EventRoutes(reads, bus), PeopleRoutes(pairing)
-    agent, heartbeat, approvals = (
-        AgentRoutes(api),
-        HeartbeatRoutes(control, api.clean),
-        ApprovalRoutes(requests, api.clean),
-    )
-    others = (FreezeRoutes(freezer), BalanceRoutes(book), SessionRoutes(sessions, forget))
+    agent, heartbeat = AgentRoutes(api), HeartbeatRoutes(control, api.clean)
+    approvals, transcripts = ApprovalRoutes(requests, api.clean), SessionRoutes(sessions, forget)
+    others = (FreezeRoutes(freezer), BalanceRoutes(book), transcripts, sending, SkillRoutes(skills), McpRoutes(mcp))
     stream = Route("/v1/events", events.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(

@@ -11,11 +11,13 @@ from functools import partial
 
 import structlog
 
+from agent.hooks import NO_HOOKS, Hooks
 from bot import wording
 from bot.approvals import words
 from bot.approvals.commands import ApprovalCommands
 from bot.clock import Clock
 from bot.commands.registry import Answer, Askers, Call, Effect, Registry, Say, TakeUp
+from bot.hooks.points import Command as GivenCommand
 from bot.outbox import Outbox
 from bot.persistence.turns import CommandKept
 from bot.runs.lanes import Lanes
@@ -43,6 +45,7 @@ class CommandRunner:
     registry: Registry
     askers: Askers
     approvals: ApprovalCommands
+    hooks: Hooks = NO_HOOKS
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
@@ -75,6 +78,8 @@ class CommandRunner:
                 keep = partial(self._keep, call, effect)
                 kept = await once_available(keep, lambda _: self.clock.sleep(_PAUSE))
                 self._follow(call, kept)
+                if GivenCommand.point in self.hooks.points and not call.is_words:
+                    self.hooks.tell(_given(call))
                 if to_the_end and kept.afterwards is not None:
                     await kept.afterwards()
                 return
@@ -136,6 +141,14 @@ class CommandRunner:
         for session_key in {*kept.stopped.sessions} - at_work:  # it was parked, others may have come behind it
             self.lanes.wake(session_key)
         self.outbox.send(kept.deliveries)
+
+
+def _given(call: Call) -> GivenCommand:
+    """Return what hooks are told of a command."""
+    origin, text = call.message.origin, call.message.text
+    name = text.partition(" ")[0].removeprefix("/").partition("@")[0].lower()
+    channel = origin.place.channel
+    return GivenCommand(session_key=call.session_key, channel=channel, sender=origin.sender, name=name, text=text)
 
 
 async def _apologise(call: Call) -> Effect:

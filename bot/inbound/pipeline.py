@@ -117,7 +117,7 @@ class Pipeline:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
         commands = sum(isinstance(item, AcceptedMessage) and item.message.kind in CARRIED_OUT for item in items)
         self._commands_coming += commands
-        woken = set() if self._commands_coming else self._wake_early(items)
+        woken = set() if self._commands_coming or not self.routing.joins else self._wake_early(items)
         try:
             answers = await self.store.inbox.accept(items, mark)
         finally:

@@ -36,10 +36,11 @@ _TOLD: dict[str, str] = {
 }
 
 
-def rule(queue: Queue, notice: Notice, *, is_owner: bool) -> QueueRule:
-    """Return the rule for a message. queue: what holds where it was written. notice: see `Routing`."""
+def rule(queue: Queue, notice: Notice, *, is_owner: bool, joins: bool) -> QueueRule:
+    """Return the rule for a message. queue: what holds where it was written. notice, joins: see `Routing`."""
     tells = partial(_tells, notice, queue.cap)
-    return QueueRule(mode=queue.mode, cap=queue.cap, drop=queue.drop, only_own=not is_owner, tells=tells)
+    only_own = not is_owner
+    return QueueRule(mode=queue.mode, cap=queue.cap, drop=queue.drop, only_own=only_own, joins=joins, tells=tells)
 
 
 def _tells(

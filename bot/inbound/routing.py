@@ -37,7 +37,7 @@ class Routing:
     askers: tells who writes; who may decide requests is let in for that. queue: what the configuration says about
     messages that come one after the other.
     new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
-    to_owner: the same for an owner, of source and text.
+    to_owner: the same for an owner, of source and text. joins: whether messages may join runs.
     """
 
     people: People
@@ -48,6 +48,7 @@ class Routing:
     new_code: Callable[[], str]
     notice: Callable[[Source, str, str], tuple[Planned, ...]]
     to_owner: Callable[[Source, str], OwnerNotice]
+    joins: bool = True
 
     def decide(self, message: InboundMessage) -> AcceptedMessage:
         """What is stored of it, and in which state."""
@@ -89,7 +90,7 @@ class Routing:
             message=message, session_key=key, reason=reason, follows=follows, delay=delay, gathers=delay > 0, say=say
         )
         if message.kind in (InboundKind.MESSAGE, InboundKind.EDIT):
-            accepted = replace(accepted, queue=queueing.rule(queue, self.notice, is_owner=is_owner))
+            accepted = replace(accepted, queue=queueing.rule(queue, self.notice, is_owner=is_owner, joins=self.joins))
         if message.kind is InboundKind.EDIT:
             accepted = replace(accepted, offer=self._offer(message))
         return self._held(accepted) if reason is Cause.PAIRING else accepted

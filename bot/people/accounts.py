@@ -4,10 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from channels.base import Channel, Surface
+import structlog
+
+from channels.base import Channel, Sink, Surface
 from channels.message import ChatKind, Place
+from channels.registry import OWN
 from channels.session_key import ParsedKey
 from channels.settings import ChannelSection
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,15 @@ class Account:
     def rules(self) -> str:
         """What the model is told about conversations on this account."""
         return "\n".join(text for text in (self.channel.capabilities.rules, self.section.added_prompt()) if text)
+
+    async def start(self, sink: Sink) -> None:
+        """Begin to receive; an adapter of an extension that fails keeps nothing else from starting."""
+        try:
+            await self.channel.start(sink)
+        except Exception:
+            if self.channel.name in OWN:
+                raise
+            log.exception("the channel of an extension cannot start", channel=self.label)
 
 
 class Accounts(list[Account]):

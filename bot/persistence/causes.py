@@ -43,6 +43,8 @@ class Cause(StrEnum):
     # The next turn is told of it; a turn has been told of it.
     TO_BE_NOTED = "to be noted"
     NOTED = "noted"
+    # A hook has dropped the message, or forbidden to send the delivery.
+    HOOK = "hook"
     # Its text was taken as the reason of a decision.
     PASSED_ON = "passed on"
     # Its stored payload is damaged.

@@ -35,6 +35,8 @@ class QueueRule:
     drop: QueueDrop
     # Whether the message may join or end only a run that its sender alone asked for.
     only_own: bool
+    # Whether it may join a run at all; else it waits, so that hooks are asked about it.
+    joins: bool = True
     # Makes what people at a place are told, by its source: how messages are dropped there, or that a newer message of
     # somebody else has ended their run.
     tells: Callable[[Source, Place, Literal[QueueDrop, "interrupt"]], tuple[Planned, ...]]

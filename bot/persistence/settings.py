@@ -8,7 +8,20 @@ from agent.models.base import ThinkingLevel
 from channels.settings import QueueMode
 
 # The name of a setting and its new value.
-Change = tuple[Literal["verbose", "reasoning", "activation", "model", "thinking", "send", "queue"], str]
+Change = tuple[Literal["verbose", "reasoning", "activation", "voice", "model", "thinking", "send", "queue"], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildRules:
+    """What a sub-agent may do, as it was when it was started; what the configuration takes away later counts too."""
+
+    # The tools that the turn which started it could call, and those of them that it could call only to look.
+    tools: tuple[str, ...] = ()
+    as_guest: tuple[str, ...] = ()
+    # Whether owners alone wrote that turn.
+    by_owners: bool = False
+    # The running time of each of its turns in seconds; 0: as configured.
+    timeout: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +34,8 @@ class SessionSettings:
     reasoning: Literal["on", "off", "stream"] = "off"
     # Which messages of a group are answered: those that name the bot, all, or commands alone. Empty: as configured.
     activation: Literal["", "mention", "always", "off"] = ""
+    # Whether answers are said aloud, too.
+    voice: Literal["on", "off"] = "off"
     # The model that people chose; empty: as configured.
     model: str = ""
     # The level of thinking that people chose; empty: as configured.
@@ -33,6 +48,8 @@ class SessionSettings:
     away: str = ""
     # The highest level of thinking that models have not refused, by their names; auto: people know what it lacks.
     levels: Mapping[str, ThinkingLevel] = field(default_factory=dict)
+    # Of the session of a sub-agent; nobody changes them.
+    child: ChildRules | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from functools import partial
 import structlog
 
 from agent.models.fleet import Fleet
-from agent.tools.base import Hook
 from agent.tools.workspace import Workspace
 from bot import catalogue, furniture
 from bot.background.dispatcher import Dispatcher
 from bot.catalogue import Catalogue
+from bot.children.family import Family
 from bot.clock import Clock
 from bot.commands.registry import Askers
 from bot.config.changes import changed, merged
@@ -27,7 +27,10 @@ from bot.config.file import ConfigFile
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.config.sending import denied
+from bot.hooks.found import ServiceHooks
 from bot.inbound.routing import Routing
+from bot.mcp.servers import Servers
+from bot.memory.service import Memories
 from bot.people.accounts import Account
 from bot.people.conversations import is_stale
 from bot.restart import Restart
@@ -76,16 +79,20 @@ class Reload:
     runs: RunDependencies
     lanes: Lanes
     dispatcher: Dispatcher
+    memory: Memories
     fleet: Fleet
     restart: Restart
+    family: Family
     askers: Askers
-    hooks: Sequence[Hook]
+    hooks: ServiceHooks
     # Makes what rooms are furnished with by a configuration.
     furnishing: Callable[[Config], Callable[[Room, Workspace], Furniture]]
     # Channels that are not of the configuration.
     given: Sequence[Channel]
     # Told of the secrets that a configuration has.
     learn: Callable[[Iterable[str]], None]
+    # Runs as it was configured at the start.
+    mcp: Servers
     # To be set before `watch`.
     routing: Routing = field(init=False)
     sink: Sink = field(init=False)
@@ -173,6 +180,8 @@ class Reload:
         specs.rules = furniture.rules(config.tools, self.runs.requests.grants.of, self.hooks, people)
         specs.compaction = config.compaction.rules()
         specs.rooms.refurnish(self.furnishing(config))
+        specs.rooms.skills.settings = config.skills
+        self.memory.configure(config.memory)
         specs.prompts.light_beats = config.heartbeat.light_context
         specs.keeping.budgets.allow(config.budget)
         self.fleet.fallbacks = known.stand_ins()
@@ -185,7 +194,8 @@ class Reload:
         self.routing.registry.stop_by(config.queue.stop_words)
         self.sessions.pruning = config.sessions.prune
         self.restart.drain_seconds = agent.drain_seconds
-        self.lanes.allow(agent.max_concurrent)
+        self.lanes.allow(agent.max_concurrent, agent.subagents.max_concurrent)
+        self.family.agent = agent
         # Nothing is awaited before this, so that who is no owner any more is none at once.
         for name, section in config.channels.sections().items():
             if section != before.channels.sections()[name]:
@@ -220,7 +230,7 @@ class Reload:
             for one in gone:
                 await one.channel.close()
         for one in come:
-            await one.channel.start(self.sink)
+            await one.start(self.sink)
 
 
 def _is_same(old: ChannelSection, new: ChannelSection) -> bool:

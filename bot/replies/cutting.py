@@ -23,7 +23,7 @@ from channels.base import Channel
 from channels.markdown.parse import parse
 from channels.outgoing import Action, Code, OutgoingFile, Planned, ReplyBlock
 from channels.settings import ReplyTo, Streaming
-from channels.sources import Source, SourceKind, answer, answer_file
+from channels.sources import Source, SourceKind, answer, answer_file, side_message
 from channels.stream.chunker import Chunker
 
 # The least characters of a preview, because notifications quote it and should say something.
@@ -96,6 +96,7 @@ class Replies:
         self._unseen = ""
         self._shown = bool(after)
         self._directives = Directives(after)
+        self._aloud = ""
         self._words: list[str] = []
         self._waiting: list[str] = []  # words that have not been cut into blocks yet
         self._tail, self._cites = "", False
@@ -165,6 +166,7 @@ class Replies:
             literal = self._unseen[: self._max // 2].strip()
             planned = self._named([ReplyBlock(f"````\n{literal}\n````", "")])
         if self._shown and not same:
+            self._aloud = words
             self._said.append(Said(source=answer(self._turn_id, self.step, 0), text=words, step=self.step))
         return planned
 
@@ -182,6 +184,16 @@ class Replies:
     def sent(self, said: Said) -> None:
         """Note a message that a tool has sent into the conversation of the turn, or a file that an answer has."""
         self._said.append(said)
+
+    @property
+    def aloud(self) -> str:
+        """The words of the answer that has ended, if it is to be seen and says what was not said before."""
+        return self._aloud
+
+    def voice(self, file: OutgoingFile) -> Planned:
+        """Return the delivery of the answer as it is said aloud."""
+        source = side_message(self._turn_id, self.step, "voice")
+        return self._in_answer(Planned(source=source, body="", nonce=self._nonce(), action=Action.FILE, file=file))
 
     @property
     def files(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The files of one run's answers: those that an answer names, and code that is too long for messages."""
+"""The files of one run's answers: those that an answer names, code that is too long for messages, and its voice."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,6 +12,7 @@ from bot import wording
 from bot.replies.cutting import Replies
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
+from bot.voice.speech import Speech, speakable
 from channels.base import Channel
 from channels.outgoing import Action, OutgoingFile, Planned
 
@@ -19,17 +20,23 @@ log = structlog.get_logger()
 
 
 class AnswerFiles:
-    """Finds and keeps the files. channel: where the run answers; None takes no files."""
+    """Finds and keeps the files.
 
-    def __init__(self, rooms: Rooms, session_key: str, channel: Channel | None) -> None:
-        self._rooms, self._session_key, self._channel = rooms, session_key, channel
+    channel: where the run answers; None takes no files. speech: says its answers aloud; None: they are not.
+    """
+
+    def __init__(self, rooms: Rooms, session_key: str, channel: Channel | None, speech: Speech | None = None) -> None:
+        self._rooms, self._session_key, self._channel, self._speech = rooms, session_key, channel, speech
         # Code that is not on the disk yet, by the name that it has there.
         self._unsaved: dict[str, str] = {}
 
-    async def named(self, replies: Replies, notice: Callable[[str, str], Sequence[Planned]]) -> Sequence[Planned]:
+    async def named(
+        self, replies: Replies, notice: Callable[[str, str], Sequence[Planned]], *, last: bool
+    ) -> Sequence[Planned]:
         """Return the deliveries of the files that an answer names by their paths in the room of the session.
 
         notice: makes the sentence that is said instead of a file that cannot be sent, from its name and its text.
+        last: whether it is the last answer of its turn, which is said aloud.
         """
         channel, planned = self._channel, list[Planned]()
         largest = channel.capabilities.file_bytes if channel and Action.FILE in channel.capabilities.actions else 0
@@ -41,6 +48,11 @@ class AnswerFiles:
                 planned += notice(f"file{replies.step}.{number}", wording.file_not_sent(str(error)))
             else:
                 planned.append(replies.file(number, file))
+        if last and self._speech is not None and channel is not None and largest:
+            says = speakable(self._rooms.overflow_of(self._session_key).clean(replies.aloud))
+            if says:
+                spoken = self._speech.file(says, as_voice=channel.capabilities.voice_messages)
+                planned.append(replies.voice(spoken))
         return planned
 
     def of_code(self, name: str, text: str) -> OutgoingFile:

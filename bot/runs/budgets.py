@@ -19,6 +19,7 @@ from bot.persistence.turns import Turn
 from bot.persistence.usage import Amount, BudgetWait, Spent
 from bot.runs import budget_words
 from bot.store.store import Store
+from channels.session_key import root_of
 from heartbeat.times import day_start
 
 # From the beginning of a day into the next one, which may be an hour longer or shorter.
@@ -79,7 +80,7 @@ class Budgets:
             settled = self._settled
             now = self._clock.now()
             today = day_start(now, self._clock.zone)
-            spent = await self._store.usage.spent(turn.turn_id, turn.session_key, today)
+            spent = await self._store.usage.spent(turn.turn_id, root_of(turn.session_key), today)
             if settled.is_set():
                 continue  # what was settled meanwhile may be missing in the answer
             owners = self._owners(turn, spent)
@@ -124,7 +125,7 @@ class Budgets:
         """Return whom a turn belongs to in each scope that has a limit; a turn of nobody has no user, for example."""
         found: dict[Scope, str] = {
             "turn": turn.turn_id,
-            "session": turn.session_key,
+            "session": root_of(turn.session_key),
             "user": spent.sender,
             "job": spent.job_id,
             "bot": "bot",

@@ -20,6 +20,7 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
+from agent.hooks import NO_HOOKS, Hooks
 from agent.journal import Begun, CallResult, Cut, Kept, Outage, Step
 from agent.message import Entry, EntryKind, Mark, Message, Usage
 from agent.models.base import ThinkingLevel
@@ -79,6 +80,7 @@ class RunDependencies:
     # Returns whether an owner wrote a message.
     is_owner: Callable[[InboundMessage], bool]
     receipts: Receipts
+    hooks: Hooks = NO_HOOKS
 
 
 def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -117,11 +119,12 @@ class RunJournal:
         self._heard = 0
         # Whether there are budgets.
         self.limited = dependencies.budgets.limited
-        self._given = dependencies
-        self._outbox = dependencies.outbox
-        self._turns = dependencies.store.turns
+        self._given, self._outbox, self._turns = dependencies, dependencies.outbox, dependencies.store.turns
         self._replies, self._files = replies, files
         self._beat = beat
+        # Whether nobody is told what it says: what a sub-agent says last goes to the session that has started it.
+        self._quiet = turn.settings.child is not None
+        self._by_itself = self._quiet or turn.kind in BY_THEMSELVES
         self._channel = dependencies.outbox.serving(turn.place)
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
         alone = turn.place.kind in (ChatKind.DIRECT, ChatKind.CONSOLE)  # nobody else reads there
@@ -155,7 +158,7 @@ class RunJournal:
         self._heard += len(event.delta)
         if self._beat is not None:
             return
-        if event.part == "text":
+        if event.part == "text" and not self._quiet:
             self._showing.changed()
             if blocks := self._replies.feed(event.delta):
                 await self._words(blocks)
@@ -192,7 +195,7 @@ class RunJournal:
     async def _last_blocks(self, step: Step, *, silent: bool) -> Sequence[Planned]:
         """Return the last blocks of a complete answer: the rest of its words, its files, then notices."""
         ended, failed = step.ended, step.failed
-        if silent:
+        if silent or self._quiet:
             return ()
         # An answer that claims what was not done is not shown, unless its beginning was shown already.
         claims = step.note is not None and step.note.mark is Mark.CLAIM
@@ -201,7 +204,7 @@ class RunJournal:
         blocks = self._replies.end()
         await self._files.save()
         if step.note is None:  # a cut one sends them with its rest
-            blocks = (*blocks, *await self._files.named(self._replies, self._notice))
+            blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not step.message.tool_calls))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         if failed is not None:
@@ -245,7 +248,7 @@ class RunJournal:
     @_followed_through
     async def park_for_model(self, outage: Outage) -> AgentEnd | None:
         for_program = self.turn.place.kind is ChatKind.API and outage.kind in KEY_FAILURES
-        if self.turn.kind in BY_THEMSELVES or for_program:  # a program is rather told at once that its key is refused
+        if self._by_itself or for_program:  # a program is rather told at once that its key is refused
             return None
         await self.keep()
         self.stop_showing()
@@ -255,7 +258,7 @@ class RunJournal:
 
     @_followed_through
     async def park_for_budget(self, reached: BudgetReached) -> AgentEnd | None:
-        if not isinstance(reached, Reached) or self.turn.kind in BY_THEMSELVES or self.turn.place.kind is ChatKind.API:
+        if not isinstance(reached, Reached) or self._by_itself or self.turn.place.kind is ChatKind.API:
             return None
         await self.typing.waits()
         return await park(self.turn, reached, self._given.store, self._outbox, to_owner=self._to_owner)
@@ -264,13 +267,13 @@ class RunJournal:
     async def answers(self, model: str, wanted: str) -> None:
         away = model if model != wanted else ""
         if away != self._away:
-            told = not (away and self._away)
+            told = not ((away and self._away) or self._quiet)
             self._away = away
             await self._given.outages.answers(self.turn, wanted, away, tell=told)
 
     @_followed_through
     async def thinks_less(self, model: str, level: ThinkingLevel, *, refused: bool) -> None:
-        await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
+        await self._given.outages.thinks_less(self.turn, model, level, refused=refused, tell=not self._quiet)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:
@@ -299,7 +302,7 @@ class RunJournal:
         return kept
 
     async def keep(self) -> bool:
-        if not self.answering or self._beat is not None:
+        if not self.answering or self._beat is not None or self._quiet:
             return False
         await self._showing.finish()
         if blocks := self._replies.cut():
@@ -329,7 +332,7 @@ class RunJournal:
         if told and said == wording.OUT_OF_ORDER:  # once an hour for each kind of error: every message may meet it
             source = sentence("failed", error_kind, self._given.clock.now() // _HOUR)
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
-        if error_kind == BUDGET and not (told and (self._to_owner or local)):
+        if error_kind == BUDGET and not self._quiet and not (told and (self._to_owner or local)):
             source = sentence("budget", self.turn.session_key, self._given.clock.now() // _HOUR)
             notice = self._outbox.to_owner(source, f"{budget_words.elsewhere(self.turn.place)} {said}")
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
@@ -352,11 +355,11 @@ class RunJournal:
         return end
 
     async def _failure(self, said: str) -> str:
-        """Return what people are told of a failure; empty for a beat, and for a job that has failed before.
+        """Return what people are told of a failure; empty for beats, sub-agents, and jobs that have failed before.
 
         said: the sentence about the failure.
         """
-        if self._beat is not None:
+        if self._beat is not None or self._quiet:
             return ""
         is_job = self.turn.kind is TurnKind.JOB
         found = await self._given.store.schedules.firing_of(self.turn.turn_id) if is_job else None
@@ -372,6 +375,10 @@ class RunJournal:
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries = await self._turns.plan(self.turn.run, where, blocks)
             self._outbox.send(deliveries)
+
+    async def say(self, source: Source, text: str) -> None:
+        """Tell people a sentence besides the answer, once per source."""
+        await self._plan(self._sentence(source, text))
 
     async def _sent_as(self, preview: Planned) -> str:
         fate = await self._outbox.outcome(preview.source)

@@ -7,18 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.events import CompactionEnd, CompactionStart
+from agent.hooks import NO_HOOKS, Hooks
 from agent.message import Entry, Message, Usage
 from agent.tools.background import Background
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot.approvals import words
 from bot.clock import Clock
 from bot.completion import run_to_completion
+from bot.hooks.points import AfterCompaction, BeforeCompaction
 from bot.outbox import Outbox
 from bot.persistence.turns import BY_THEMSELVES, Turn
 from bot.replies.reactions import Working
 from bot.runs.budgets import Budgets
+from bot.runs.hooking import of_turn as fields_of
 from bot.store.store import Store
 from channels.message import ChatKind
+from channels.session_key import parent_of
 from channels.sources import of_turn
 from heartbeat.schedule import At, describe
 
@@ -36,6 +40,7 @@ class KeepingDependencies:
     budgets: Budgets
     clock: Clock
     background: Background
+    hooks: Hooks = NO_HOOKS
 
 
 class Keeping:
@@ -64,6 +69,8 @@ class Keeping:
         """Persist and publish that a summary is being made. Raises StoreUnavailable."""
         self._end = end
         self._state("compacting")
+        if BeforeCompaction.point in self._given.hooks.points:
+            await self._given.hooks.ask(BeforeCompaction(**fields_of(self._turn), tokens=tokens))
         run, now = self._turn.run, self._given.clock.now()
         await self._given.store.compactions.began(CompactionStart(run=run, at=now, end=end, tokens=tokens))
 
@@ -73,7 +80,8 @@ class Keeping:
 
     async def lasts(self) -> None:
         """Tell people that a summary is being made. Raises StoreUnavailable."""
-        if self._turn.kind in BY_THEMSELVES or self._turn.place.kind is ChatKind.API:
+        by_itself = self._turn.kind in BY_THEMSELVES or parent_of(self._turn.session_key)
+        if by_itself or self._turn.place.kind is ChatKind.API:
             return
         await run_to_completion(self._tell())  # a send that was begun would hold back its conversation
 
@@ -92,7 +100,10 @@ class Keeping:
         turn = self._turn
         event = CompactionEnd(run=turn.run, at=self._given.clock.now(), end=self._end, done=message is not None)
         self._given.budgets.settle(turn.turn_id)
-        return await self._given.store.compactions.ended(turn.transcript_id, message, start, before, event)
+        kept = await self._given.store.compactions.ended(turn.transcript_id, message, start, before, event)
+        if AfterCompaction.point in self._given.hooks.points:
+            self._given.hooks.tell(AfterCompaction(**fields_of(turn), done=kept is not None))
+        return kept
 
     async def _lines(self) -> AsyncIterator[str]:
         store, session_key = self._given.store, self._turn.session_key

@@ -1,8 +1,8 @@
 """Lanes start runs: one at a time per session, many sessions at once, in the order in which people wrote.
 
 The queue itself is the inbox in the store. The lanes only hold a bounded number of keys of sessions that may have
-something to run; sessions beyond it are read from the store later. Beats, jobs and sub-agents, the background, hold at
-most half of the places for runs.
+something to run; sessions beyond it are read from the store later. Beats and jobs, the background, hold at most half of
+the places for runs; sub-agents have places of their own, so that nobody waits for them.
 
 A person does not wait for a beat or job. While one runs in a session in which somebody writes, the person's turn is
 claimed beside it, and the store lets the other turn give way (`bot/store/yielding`). If a call of a tool runs then, the
@@ -21,11 +21,14 @@ from bot.persistence.turns import BY_THEMSELVES, Turn
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
 from bot.store.store import Store
+from channels.session_key import CHILD, parent_of
 
 log = structlog.get_logger()
 
 # The most session keys of a row in memory; further sessions wait in the store alone.
 READY = 4096
+# The row of sub-agents.
+CHILDREN = 2
 
 
 @dataclass(eq=False, slots=True)
@@ -49,33 +52,33 @@ class RunHandle:
 
 
 class Lanes:
-    """Starts the runs of sessions that are woken. places: how many runs there may be at once."""
+    """Starts the runs of sessions that are woken. places, children: see `allow`."""
 
     # Claims turns and executes them. To be set before `start`: its parts need the lanes to wake sessions.
     runner: TurnRunner
 
-    def __init__(self, store: Store, clock: Clock, places: int) -> None:
+    def __init__(self, store: Store, clock: Clock, places: int, children: int = 8) -> None:
         self._store = store
         self._clock = clock
-        self.allow(places)
-        # The rows of people and of the background: sessions that wait for a place, each with the time up to which its
-        # messages count as ready even if the clock was set back, in milliseconds.
-        self._ready: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        self.allow(places, children)
+        # The rows of people, of the background and of sub-agents (`_row_of`): sessions that wait for a place, each with
+        # the time up to which its messages count as ready even if the clock was set back, in milliseconds.
+        self._ready: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
-        self._overflow: set[bool] = set()  # rows with more sessions in the store; True: the background
+        self._overflow: set[int] = set()  # rows with more sessions in the store
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Those that claim a person's turn in a session in which a beat or job runs.
         self._beside: dict[str, asyncio.Task[None]] = {}
         # The runs of beats and jobs that have given way and have not ended yet.
         self._apart: dict[asyncio.Task[None], RunHandle] = {}
-        self._in_background = 0
+        self._running = [0, 0, 0]  # by row
         self._handles: dict[str, RunHandle] = {}
         self._open = self._draining = self._halted = False
         self._refilling: asyncio.Task[None] | None = None
 
-    def allow(self, places: int) -> None:
-        """Have at most so many runs at once; more that are under way go on."""
-        self._places, self._background_places = places, max(1, places // 2)
+    def allow(self, places: int, children: int) -> None:
+        """Have at most so many runs at once, and so many of sub-agents besides; more that are under way go on."""
+        self._places, self._background_places, self._child_places = places, max(1, places // 2), children
 
     async def start(self) -> None:
         """Start runs, at first for the sessions that wait in the store."""
@@ -95,7 +98,7 @@ class Lanes:
         the session must be woken afterwards instead: while the rows are read from the store, the message may not be
         there yet.
         """
-        if not self._open or self._overflow or self._refilling or len(self._ready[False]) >= READY:
+        if not self._open or self._overflow or self._refilling or len(self._ready[0]) >= READY:
             return False
         self.wake(session_key)
         return True
@@ -179,47 +182,49 @@ class Lanes:
 
         until: the time up to which its messages count as ready, in milliseconds; 0: as the clock says.
         """
-        ready = self._ready[background]
+        row = CHILDREN if background and CHILD in session_key else int(background)
+        ready = self._ready[row]
         if session_key in ready:
             ready[session_key] = max(until, ready[session_key])
-        elif self._refilling is None and background not in self._overflow and len(ready) < READY:
+        elif self._refilling is None and row not in self._overflow and len(ready) < READY:
             ready[session_key] = until
         else:
-            self._overflow.add(background)
+            self._overflow.add(row)
 
     def _pump(self) -> None:
         """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
         for session_key, handle in self._handles.items():
-            if handle.gives_way and session_key in self._ready[False] and session_key not in self._beside:
-                self._start(session_key, False, self._ready[False].pop(session_key), self._beside)
-        for background, ready in ((False, self._ready[0]), (True, self._ready[1])):
+            if handle.gives_way and session_key in self._ready[0] and session_key not in self._beside:
+                self._start(session_key, 0, self._ready[0].pop(session_key), self._beside)
+        for row, ready in enumerate(self._ready):
+            most = (self._places, self._background_places, self._child_places)[row]
             for session_key in list(ready):
-                taken = len(self._tasks.keys() | self._beside.keys())
-                if taken >= self._places or (background and self._in_background >= self._background_places):
+                taken = len(self._tasks.keys() | self._beside.keys()) - self._running[CHILDREN]
+                if (row != CHILDREN and taken >= self._places) or (row and self._running[row] >= most):
                     break
                 if session_key in self._tasks or session_key in self._beside:
                     continue  # stays ready: looked at again when its run has ended
-                self._start(session_key, background, ready.pop(session_key), self._tasks)
+                self._start(session_key, row, ready.pop(session_key), self._tasks)
         if self._refilling is None and any(not self._ready[row] for row in self._overflow):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
 
-    def _start(self, session_key: str, background: bool, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
-        task = asyncio.create_task(self._work(session_key, background, until), name=f"lane-{session_key}")
+    def _start(self, session_key: str, row: int, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
+        task = asyncio.create_task(self._work(session_key, row > 0, until), name=f"lane-{session_key}")
         tasks[session_key] = task
-        self._in_background += background
-        task.add_done_callback(lambda done: self._left(session_key, background, done))
+        self._running[row] += 1
+        task.add_done_callback(lambda done: self._left(session_key, row, done))
 
-    def _left(self, session_key: str, background: bool, task: "asyncio.Task[None]") -> None:
+    def _left(self, session_key: str, row: int, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("lane failed", session=session_key, exc_info=error)
         for tasks in (self._tasks, self._beside):
             if tasks.get(session_key) is task:
                 del tasks[session_key]
         self._apart.pop(task, None)
-        self._in_background -= background
+        self._running[row] -= 1
         self._pump()
 
     def _hand_over(self, session_key: str, turn: Turn) -> None:
@@ -242,9 +247,9 @@ class Lanes:
             self._overflow |= missing
             raise
         if len(found) >= READY:
-            self._overflow |= {background for _, background in found}
+            self._overflow |= {_row_of(*one) for one in found}
         for session_key, background in found:
-            self._ready[background].setdefault(session_key, 0)
+            self._ready[_row_of(session_key, background)].setdefault(session_key, 0)
 
     def _refilled(self, task: "asyncio.Task[None]") -> None:
         self._refilling = None
@@ -296,3 +301,10 @@ class Lanes:
                 self._line_up(session_key, background, until)
             if turn.behind:
                 self._line_up(session_key, True)
+            if CHILD in session_key:  # its parent may have been told of the end
+                self._line_up(parent_of(session_key), True)
+
+
+def _row_of(session_key: str, background: bool) -> int:
+    """Return the row in which a session waits for a place, as `Lanes._line_up`."""
+    return CHILDREN if background and CHILD in session_key else int(background)

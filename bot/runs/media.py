@@ -2,29 +2,36 @@
 
 They are saved in `media/<session>/` of the session's room, under names made from the key of the message, so that a file
 is not downloaded again after a crash. One transcript line after the messages shows the files to the model: texts in
-full, images (which `agent/images.py` loads by path), other files by path, missing files with the reason.
+full, images (which `agent/images.py` loads by path), other files by path, missing files with the reason. What was said
+in a recording is written down where that is configured, and kept beside the file, so that it is done once; people are
+told in a line what was understood.
 """
 
 import asyncio
 import hashlib
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import PurePath
 
 import structlog
 
 from agent.context import Context
+from agent.documents import NotRead, is_document, pages_of
 from agent.fences import harmless
 from agent.images import FILES, MAX_IMAGE_BYTES, image_type
 from agent.message import Image, Mark, Message, Part, Text
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
-from bot.compose import fenced, named, shortened
+from bot.compose import fenced, named, said_aloud, shortened
 from bot.persistence.turns import Turn
 from bot.runs.rooms import Rooms
+from bot.speech import spoken
+from bot.voice.endpoint import VoiceError
+from bot.voice.transcription import Transcriber
 from channels.base import Channel, NotDownloaded
 from channels.message import Attachment, InboundMessage, Place
 from channels.outgoing import OutgoingFile
+from channels.sources import Source, sentence
 
 log = structlog.get_logger()
 
@@ -35,23 +42,32 @@ MAX_SHOWN = 10
 MAX_FILE_BYTES = 20 * 1024 * 1024
 # The most characters of one file that are shown, for all files of a turn twice as many; `read` shows the rest.
 MAX_TEXT = 20_000
-# Seconds for all downloads of a turn together.
-SECONDS = 120.0
+# Seconds for all downloads of a turn together, and for what was said in them.
+SECONDS, HEARING = 120.0, 180.0
+# Characters of what was understood that people are shown.
+_HEARD = 600
 _FAMILIES = {"audio": "it cannot be heard here", "video": "it cannot be seen here"}
 
 
 class Media:
     """Downloads and saves the files of turns.
 
-    rooms: hold the saved files. channel_of: returns the channel of a place; None: it is not connected.
+    rooms: hold the saved files. channel_of: returns the channel of a place; None: it is not connected. transcriber:
+    writes down what is said in recordings; None: nobody does.
     """
 
-    def __init__(self, rooms: Rooms, channel_of: Callable[[Place], Channel | None]) -> None:
+    def __init__(
+        self, rooms: Rooms, channel_of: Callable[[Place], Channel | None], transcriber: Transcriber | None = None
+    ) -> None:
         self._rooms = rooms
         self._channel_of = channel_of
+        self._transcriber = transcriber
 
-    async def of(self, turn: Turn, context: Context) -> Message | None:
-        """Return the transcript line with the files of a turn; None: there are no files, or the line is there."""
+    async def of(self, turn: Turn, context: Context, say: Callable[[Source, str], Awaitable[None]]) -> Message | None:
+        """Return the transcript line with the files of a turn; None: there are no files, or the line is there.
+
+        say: tells people a sentence, once per source.
+        """
         found = [(message, n, file) for message in turn.messages for n, file in enumerate(message.attachments)]
         own = [entry for entry in context.entries if entry.turn_id == turn.turn_id]
         if not found or any(entry.message.mark is Mark.FILES for entry in own):
@@ -62,7 +78,7 @@ class Media:
             path = saved_as(turn.session_key, message, n)
             try:
                 async with asyncio.timeout_at(until):
-                    shown.add(file, path, await _fetched(workspace, self._channel_of(turn.place), file, path))
+                    content = await _fetched(workspace, self._channel_of(turn.place), file, path)
             except TimeoutError:
                 shown.missing(file, "it took too long to load")
             except (NotDownloaded, WorkspaceError) as error:
@@ -70,9 +86,52 @@ class Media:
             except Exception:
                 log.exception("a file could not be loaded", turn=turn.turn_id)
                 shown.missing(file, "loading it failed")
+            else:
+                words = None
+                if self._transcriber is not None and file.kind == "audio":
+                    words, told = await self._heard(workspace, file, path, content, until + HEARING)
+                    await say(sentence("heard", path), told)
+                if is_document(file.name, content):
+                    await shown.document(file, path, content)
+                else:
+                    shown.add(message, file, path, content, words)
         if len(found) > MAX_FILES:
             shown.say(f"{len(found) - MAX_FILES} more were not loaded: at most {MAX_FILES} are")
-        return Message("user", (Text(FILES), *shown.parts), mark=Mark.FILES)
+        said = [Text(f"{words}\n\n") for words in shown.said]
+        return Message("user", (*said, Text(FILES), *shown.parts), mark=Mark.FILES)
+
+    async def _heard(
+        self, workspace: Workspace, file: Attachment, path: str, content: bytes, until: float
+    ) -> tuple[str | None, str]:
+        """Return what is said in a recording, None if it cannot be written down, and what people are told of it."""
+        assert self._transcriber is not None
+        try:
+            async with asyncio.timeout_at(until):
+                words = await _kept(workspace, f"{path}.txt", self._transcriber, file, content)
+        except (VoiceError, TimeoutError, WorkspaceError) as error:
+            why = str(error) or "it took too long"
+            return None, f"I could not make out what is said in your recording: {why}."
+        shown = " ".join(words.split())
+        shown = shown if len(shown) <= _HEARD else f"{shown[:_HEARD]}…"
+        return words, spoken(f"🎙 “{shown}”") if shown else "I heard no words in your recording."
+
+
+async def _kept(workspace: Workspace, path: str, transcriber: Transcriber, file: Attachment, content: bytes) -> str:
+    """Return what is said in a recording, which is written down unless that was done before a crash.
+
+    path: where it is kept. Raises VoiceError, WorkspaceError.
+    """
+
+    def kept() -> str:
+        with workspace.open(path) as found:
+            return found.read().decode(errors="replace")
+
+    try:
+        return await asyncio.to_thread(kept)
+    except NotThere:
+        words = await transcriber.text_of(content, file.name, file.mime)
+        await workspace.write(path, words.encode(errors="replace"), "create")
+        return words
 
 
 class _Shown:
@@ -80,6 +139,8 @@ class _Shown:
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
+        # What people have said themselves.
+        self.said: list[str] = []
         self._images = 0
         self._text = 2 * MAX_TEXT
 
@@ -90,8 +151,8 @@ class _Shown:
         """Name a file that could not be loaded, with the reason."""
         self.say(f"{_called(file)}; not loaded: {' '.join(harmless(reason).split())[:200]}")
 
-    def add(self, file: Attachment, path: str, content: bytes) -> None:
-        """Name a saved file, and show its content if it is an image or text."""
+    def add(self, message: InboundMessage, file: Attachment, path: str, content: bytes, words: str | None) -> None:
+        """Name a saved file, and show its content if it is an image or text, or what is said in it (words)."""
         line = f"{_called(file)}, {len(content):,} bytes, saved as {path}"
         if mime := image_type(content):
             self._images += 1
@@ -100,12 +161,34 @@ class _Shown:
             else:
                 self.say(line)
                 self.parts.append(Image(mime, "", path))
-        elif (text := _text(content)) is not None:
-            shown = shortened(text, min(MAX_TEXT, max(0, self._text)))
-            self._text -= len(shown)
+        elif words is not None and file.spoken:
+            shown = self._bounded(words)
+            self.said.append(said_aloud(message, shown))
+            self.say(line if shown == words else f"{line}; all that was said: `read` of {path}.txt")
+        elif (text := _text(content) if words is None else words) is not None:
+            shown = self._bounded(text)
+            line += "" if words is None else f"; what is said in it, as a machine has written it down in {path}.txt"
             self.say("\n".join((line if shown == text else f"{line}; all of it: `read`", *fenced("file", shown))))
         else:
             self.say("; ".join(filter(None, (line, _FAMILIES.get(file.kind)))))
+
+    async def document(self, file: Attachment, path: str, content: bytes) -> None:
+        """Name a saved document, and show its first pages."""
+        line = f"{_called(file)}, {len(content):,} bytes, saved as {path}"
+        try:
+            found = await pages_of(content, 1, min(MAX_TEXT, max(1, self._text)))
+        except NotRead as error:
+            self.say(f"{line}; {error}")
+            return
+        pages = f"{found.count} page{'s' if found.count != 1 else ''}"
+        more = f"; from page {found.last + 1} on: `read` with page" if found.last < found.count else ""
+        self.say("\n".join((f"{line}; {pages}{more}", *fenced("file", self._bounded(found.text)))))
+
+    def _bounded(self, text: str) -> str:
+        """Return as much of a text as may be shown."""
+        shown = shortened(text, min(MAX_TEXT, max(0, self._text)))
+        self._text -= len(shown)
+        return shown
 
 
 def outgoing_file(workspace: Workspace, path: str, largest: int) -> OutgoingFile:

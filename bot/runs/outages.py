@@ -101,13 +101,15 @@ class OutageWatch:
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.answers(turn.run, away, where, blocks))
 
-    async def thinks_less(self, turn: Turn, model: str, level: ThinkingLevel, *, refused: bool) -> None:
+    async def thinks_less(
+        self, turn: Turn, model: str, level: ThinkingLevel, *, refused: bool, tell: bool = True
+    ) -> None:
         """Remember the highest level of thinking that a model has not refused in a session, and tell its people.
 
         refused: otherwise the model lacks higher ones, which may change with the configuration.
         """
         said = wording.thinks_less(model, "none" if level == "auto" else level, refused=refused)
-        blocks = self._blocks(turn, f"thinking:{model}:{level}", said)
+        blocks = self._blocks(turn, f"thinking:{model}:{level}", said) if tell else ()
         most = level if refused else "auto"
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.thinks_less(turn.run, model, most, where, blocks))

@@ -20,6 +20,7 @@ from bot.config.values import SCHEDULE
 from bot.people.access import is_trusted
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People, chat_of
+from bot.persistence.settings import ChildRules
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Room, Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -32,6 +33,8 @@ NOT_OWNED = "only where nobody but owners of this bot writes"
 NO_OWNER = "only owners of this bot may use it"
 AWAITED = "whoever asks here waits for an answer"
 UNASKED = "what runs by itself orders nothing more"
+UNNAMED = "the skill that was asked for does not name it in its allowed-tools"
+NOT_OF_PARENT = "a sub-agent has no tool that the conversation which started it did not have"
 FOR_GUESTS = (
     "not in the profile guest, which holds for people who are no owners; whoever runs this bot can widen it with "
     "tools.by_sender"
@@ -61,6 +64,18 @@ class Offer:
     by_owners: bool
 
 
+def narrowed(offer: Offer, rules: ChildRules) -> Offer:
+    """Return what of an offer a sub-agent has: no more than the turn that started it, and nothing but that to look."""
+    names = tuple(name for name in offer.names if name in rules.tools and name != STAY_SILENT)
+    return Offer(
+        names,
+        tuple(one for one in offer.specs if one.name in names),
+        {**dict.fromkeys((name for name in offer.names if name not in names), NOT_OF_PARENT), **offer.refused},
+        frozenset((*offer.as_guest, *rules.as_guest)),
+        offer.by_owners and rules.by_owners,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Asker:
     """A person who wrote a turn, and what they may do with tools."""
@@ -73,17 +88,17 @@ class _Asker:
     # Why a guest may not use other tools.
     because: str = FOR_GUESTS
 
-    def is_guest_for(self, name: str) -> bool:
+    def is_guest_for(self, tool: Tool[Any]) -> bool:
         """Return whether the person may use a tool only as a guest."""
-        return self.more is not None and not matches(name, self.more)
+        return self.more is not None and not matches(tool.name, self.more, tool.group)
 
     def why_not(self, tool: Tool[Any]) -> str:
         """Return why the person may not use a tool at all; empty: they may."""
-        if rule := self.rules.why_not(tool.name):
+        if rule := self.rules.why_not(tool.name, tool.group):
             return _by(rule)
         if tool.owner_only and not self.is_owner:
             return NO_OWNER
-        return self.because if self.is_guest_for(tool.name) and not matches(tool.name, GUEST) else ""
+        return self.because if self.is_guest_for(tool) and not matches(tool.name, GUEST) else ""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -107,7 +122,7 @@ class Permissions:
         who wrote it from where.
         """
         asking = [
-            (one.origin.place, one.origin.sender, one.origin.space, one.origin.by_bot, one.kind)
+            (one.origin.place, one.origin.sender, one.origin.space, one.origin.by_bot, one.kind, one.tools)
             for one in turn.messages
         ]
         places = dict.fromkeys((turn.place, *(place for place, *_ in asking)))
@@ -120,7 +135,10 @@ class Permissions:
             turn.kind,
             turn.place,
             *asking,
-            *((one.name, one.description, one.parameters, one.owner_only, one.trusted_only) for one in found),
+            *(
+                (one.name, one.description, one.parameters, one.schema, one.off, one.owner_only, one.trusted_only)
+                for one in found
+            ),
         )
         if case not in self._kept:
             if len(self._kept) >= MOST:
@@ -149,12 +167,15 @@ class Permissions:
         alone = self._alone(turn, key, room)
         askers = [self._asker(message, room) for message in turn.messages]
         trusted = all(map(is_trusted, turn.messages))
+        narrowed = [one.tools for one in turn.messages if one.tools is not None]
         by_program = key.channel == "http" or (key.channel == "console" and key.base != console_key())
         offered: list[Tool[Any]] = []
         refused: dict[str, str] = {}
         for tool in found:
-            if rule := there.why_not(tool.name):
+            if rule := there.why_not(tool.name, tool.group):
                 why = _by(rule)
+            elif tool.off:
+                why = tool.off
             elif tool.trusted_only and not trusted and key.channel == "http":
                 why = UNTRUSTED
             elif tool.owner_only and not (key.kind == "main" or (room.owned and not by_program)):
@@ -167,13 +188,14 @@ class Permissions:
                 offered.append(tool)
                 why = next(filter(None, (asker.why_not(tool) for asker in askers)), "")
                 why = why or (UNTRUSTED if tool.trusted_only and not trusted else "")
+                why = why or ("" if all(matches(tool.name, one) for one in narrowed) else UNNAMED)
             if why:
                 refused[tool.name] = why
         for name in NAMES:  # tools that were not made at all
             if name not in {tool.name for tool in found} and (rule := there.why_not(name)):
                 refused[name] = _by(rule)
-        usable = (tool.name for tool in offered if tool.name not in refused)
-        as_guest = frozenset(name for name in usable if any(asker.is_guest_for(name) for asker in askers))
+        usable = (tool for tool in offered if tool.name not in refused)
+        as_guest = frozenset(tool.name for tool in usable if any(asker.is_guest_for(tool) for asker in askers))
         own = [one for one in turn.messages if one.kind is not InboundKind.WAKE or not room.owned]
         by_owners = all(map(self.people.is_owner, own))
         return Offer(tuple(tool.name for tool in offered), tuple(map(spec, offered)), refused, as_guest, by_owners)

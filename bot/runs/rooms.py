@@ -31,6 +31,7 @@ from agent.workspace_files import create_room
 from bot.people.accounts import Accounts
 from bot.people.people import People
 from bot.runs.lineage import KnownFiles
+from bot.skills.shelf import Shelf
 from channels.session_key import DmScope, ParsedKey, escaped, parse
 from channels.settings import AccountSection
 
@@ -84,6 +85,8 @@ class Rooms:
     furnish: Callable[[Room, Workspace], Furniture] = field(init=False)
     # Knows what the files of the workspace were made from; must be set before a room is entered.
     lineage: KnownFiles = field(init=False)
+    # The skills that lie in the workspace; must be set before a turn begins.
+    skills: Shelf = field(init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
     _of: dict[str, Room] = field(default_factory=dict, init=False)  # rooms by session, valid for `_revision` of people
     _revision: int = field(default=0, init=False)
@@ -176,6 +179,11 @@ class Rooms:
             if dm.policy == "open" or not listed or (dm.policy == "pairing" and self.people.has_guests(channel)):
                 return True
         return False
+
+
+def channel_of(room: Room) -> str:
+    """Return the channel of a room as its name has it; empty for the workspace, `person` for somebody on several."""
+    return room.name.partition("/")[2].partition("-")[0]
 
 
 def _folder(channel: str, one: str) -> str:

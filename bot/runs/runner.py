@@ -7,16 +7,20 @@ run needs.
 import asyncio
 import contextlib
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
 
 from agent.context import Context
-from agent.errors import RunLost
-from agent.events import Outcome
+from agent.errors import HALTED, RunLost
+from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
+from agent.journal import Step
+from agent.message import Message, Text, Usage
 from agent.runner import Runner
 from bot.clock import Clock
 from bot.config.background import Heartbeat
+from bot.hooks.points import MessageReceived, MessageSending
 from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
 from bot.persistence.freezes import Frozen
@@ -27,6 +31,7 @@ from bot.replies.reactions import Reaction, acknowledge
 from bot.replies.showing import Typing
 from bot.runs import freeze_words
 from bot.runs.answer_files import AnswerFiles
+from bot.runs.hooking import TurnHooks
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
 from bot.runs.specs import Specs
@@ -41,6 +46,8 @@ PAUSE = 1.0
 MAX_TOKENS = 500_000
 # Milliseconds for which an alert of a beat is not repeated.
 _DAY = 24 * 3_600_000
+# What answers a turn in place of a model.
+_HOOK = "hook"
 # How answers to programs are cut: in one piece, returned when it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 
@@ -63,7 +70,7 @@ class Presentation:
         ack = section.ack if isinstance(section, AccountSection) and section.ack.states else None
         if turn.kind is TurnKind.BEAT:
             cutting = cutting.model_copy(update={"mode": "off"})
-        return cutting, section.replying(), None if turn.kind in BY_THEMSELVES else ack
+        return cutting, section.replying(), None if turn.kind in (*BY_THEMSELVES, TurnKind.CHILD) else ack
 
     def beat_words(self, turn: Turn) -> BeatWords | None:
         """Return what judges the words of a beat; None for other turns."""
@@ -127,22 +134,35 @@ log = structlog.get_logger()
 class TurnRunner:
     """Makes and executes the run of a claimed turn."""
 
-    def __init__(self, dependencies: RunDependencies, specs: Specs, presentation: Presentation, media: Media) -> None:
+    def __init__(
+        self,
+        dependencies: RunDependencies,
+        specs: Specs,
+        presentation: Presentation,
+        media: Media,
+        recall: Callable[[Turn, Context], Awaitable[None]],
+    ) -> None:
+        """recall: puts what is remembered about the message of a turn beside it, before the first model call."""
         self._dependencies = dependencies
         self._store = dependencies.store
         self._clock = dependencies.clock
         self._specs = specs
         self._presentation = presentation
         self._media = media
+        self._recall = recall
         self.contexts = Contexts(self._store)
+        self._points = dependencies.hooks.points
+        self._hooks = TurnHooks(dependencies.hooks, self._store)
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
         """Claim a session's next turn, see `Turns.claim`; None: there is none, or a freeze holds it, which people are
         told. Raises StoreUnavailable."""
-        worker = self._dependencies.worker
+        worker, newest = self._dependencies.worker, None
+        if MessageReceived.point in self._points and not background:
+            newest = await self._hooks.newest(session_key)
         try:
             return await self._store.turns.claim(
-                session_key, worker, self._specs.answered_by, background=background, until=until
+                session_key, worker, self._specs.answered_by, background=background, until=until, newest=newest
             )
         except Frozen as held:
             for conv_id, place in held.untold:
@@ -156,13 +176,17 @@ class TurnRunner:
         serving = outbox.serving(turn.place)
         rendering = serving or outbox.channel(turn.place.channel)
         cutting, replying, ack = self._presentation.shown(turn)
+        if MessageSending.point in self._points and cutting.mode == "preview":  # of which hooks would see the end alone
+            cutting = cutting.model_copy(update={"mode": "block"})
         beat = self._presentation.beat_words(turn)
-        files = AnswerFiles(self._dependencies.rooms, turn.session_key, serving)
+        speaks = turn.settings.voice == "on" and turn.kind not in BY_THEMSELVES
+        speech = outbox.speech if speaks else None
+        files = AnswerFiles(self._dependencies.rooms, turn.session_key, serving, speech)
         code = files.of_code if beat is None else None
         replies = Replies(turn, rendering, cutting, replying, self._clock.nonce, code)
         seen = acknowledge(turn.messages[-1], ack) if ack else ()
         typing = Typing(
-            None if turn.kind in BY_THEMSELVES else serving,
+            None if turn.kind in BY_THEMSELVES or turn.settings.child else serving,
             turn.place,
             lambda error: log.info("typing failed", reason=str(error)),
             Reaction(serving, turn.place, seen[0], ack, self._clock.sleep) if serving and seen and ack else None,
@@ -179,6 +203,8 @@ class TurnRunner:
             return await self._execute(journal)
         except (RunLost, StaleRun):
             log.info("run ended by a stop or a freeze", turn=turn.turn_id)
+            if self._points:
+                self._hooks.ended(turn, Outcome.ABORTED)
             if turn.kind in BY_THEMSELVES:  # it may have given way, with a call of which there is no result
                 await self.give_back(turn)
         except asyncio.CancelledError:
@@ -218,9 +244,11 @@ class TurnRunner:
             async with self._specs.of(turn, journal.send, journal.typing.state) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
-                    if (files := await self._media.of(turn, context)) is not None:
+                    if (files := await self._media.of(turn, context, journal.say)) is not None:
                         context.append([await journal.note(files, "user")])
-                    end = await runner.run()
+                    await self._recall(turn, context)
+                    end = await self._instead(journal, context) if self._points else None
+                    end = end or await runner.run()
                 if end.outcome in (Outcome.COMPLETED, Outcome.LIMIT) and turn.kind not in BY_THEMSELVES:
                     await self._compact(turn, runner)
         except (RunLost, StaleRun, StoreUnavailable):
@@ -228,9 +256,13 @@ class TurnRunner:
         except Exception:
             log.exception("run failed", turn=turn.turn_id)
             await journal.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
+            if self._points:
+                self._hooks.ended(turn, Outcome.FAILED)
             return True
         if turn.kind not in BY_THEMSELVES:  # lines of other turns may be hidden later
             self.contexts.give_back(turn.transcript_id, context)
+        if self._points:
+            self._hooks.ended(turn, end.outcome, end.duration, (end.usage.input, end.usage.output))
         log.info(
             "turn",
             turn=turn.turn_id,
@@ -241,6 +273,35 @@ class TurnRunner:
             tokens_out=end.usage.output,
         )
         return end.outcome is not Outcome.COMPLETED
+
+    async def _instead(self, journal: RunJournal, context: Context) -> AgentEnd | None:
+        """Answer a turn with the words of a hook; None where no hook answers it, or somebody wrote meanwhile."""
+        turn = journal.turn
+        text = await self._hooks.reply(turn)
+        if text is None:
+            return None
+        run, now, step = turn.run, self._clock.now(), turn.step + 1
+        journal.begin(step, "")
+        if text:
+            await journal.update(MessageUpdate(run=run, at=now, step=step, part="text", delta=text))
+        said = Message("assistant", (Text(text),) if text else (), model=_HOOK)
+        ended = MessageEnd(
+            run=run, at=now, step=step, text=text, calls=(), stop_reason="end", usage=Usage(), model=_HOOK
+        )
+        kept = await journal.step(
+            Step(
+                message=said,
+                ended=ended,
+                usage=turn.usage,
+                context_start=context.start,
+                pruned_below=context.pruned_below,
+                outcome=Outcome.COMPLETED,
+            )
+        )
+        context.append(kept.entries)
+        if kept.halted:
+            raise RunLost(HALTED)
+        return kept.end
 
     async def _compact(self, turn: Turn, runner: Runner) -> None:
         """Sum the conversation up after a turn where that is due; the turn has ended, whatever becomes of this."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import structlog
+
 from agent.models.base import ThinkingLevel
 from agent.models.fleet import Fleet, Route
 from agent.prompt.requests import Requests
@@ -17,14 +19,17 @@ from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
 from bot.replies.reactions import Working
+from bot.runs.hooking import model_of
 from bot.runs.keeping import Keeping, KeepingDependencies
 from bot.runs.messaging import Messaging, Send
-from bot.runs.permissions import Offer, Permissions
+from bot.runs.permissions import Offer, Permissions, narrowed
 from bot.runs.prompts import Prompts
-from bot.runs.rooms import Furniture, Rooms
+from bot.runs.rooms import Furniture, Room, Rooms
 from bot.runs.task_list import TaskListTool
 from channels.message import InboundMessage
 from channels.session_key import begins_anew
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,9 @@ class Toolbox:
     messaging: Messaging
     # Makes the `schedule` tool.
     scheduling: Callable[[Turn], Tool[Any]]
+    # The tools about sessions, and what they need to know of the turns that run, by their ids: the room, the offer.
+    sessions: Sequence[Tool[Any]]
+    working: dict[str, tuple[Turn, Room, Offer]]
     # Decides which of all these tools a turn has.
     permissions: Permissions
 
@@ -55,11 +63,20 @@ class Toolbox:
         found: list[Tool[Any]] = [*inside.tools]
         for make in self.factories:
             found += await made.enter_async_context(make(run))
-        found += (messaging := self.messaging.tools(turn, trusted, send))
-        if messaging and not begins_anew(turn.session_key):  # there nobody watches the work
+        rules, anew = turn.settings.child, begins_anew(turn.session_key)
+        found += (messaging := () if rules else self.messaging.tools(turn, trusted, send))
+        if messaging and not anew:  # there nobody watches the work
             found.append(TaskListTool(turn, self.messaging.outbox, send))
-        found.append(self.scheduling(turn))
-        return self.permissions.offer(turn, inside.room, found), {tool.name: tool for tool in found}
+        if rules is None:  # a sub-agent says and orders nothing by itself
+            found.append(self.scheduling(turn))
+        if not anew:
+            found += self.sessions
+        offer = self.permissions.offer(turn, inside.room, found)
+        if rules is not None:
+            offer = narrowed(offer, rules)
+        self.working[turn.turn_id] = turn, inside.room, offer
+        made.callback(self.working.pop, turn.turn_id, None)
+        return offer, {tool.name: tool for tool in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +127,13 @@ class Specs:
         model = (messages[-1].model if messages else "") or settings.model
         model = model or (self.models_there(messages[0]) if self.models_there and messages else "")
         thinking = (messages[-1].thinking if messages else "") or settings.thinking
+        answerer = self.answerer
+        if settings.child is not None and settings.child.timeout:
+            answerer = replace(answerer, limits=replace(answerer.limits, timeout=settings.child.timeout))
         if not (model or thinking):
-            return self.answerer
-        known = model if model and self.fleet.knows(model) else self.answerer.model
-        return replace(self.answerer, model=known, thinking=thinking or self.answerer.thinking)
+            return answerer
+        known = model if model and self.fleet.knows(model) else answerer.model
+        return replace(answerer, model=known, thinking=thinking or answerer.thinking)
 
     def answered_by(self, kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> AnsweredBy:
         """Return the model and thinking of `answering`, as the claim of a turn persists them."""
@@ -133,6 +153,8 @@ class Specs:
             inside = await self.rooms.enter(turn.session_key)
             offer, tools = await self.toolbox.open(turn, inside, made, send)
             answerer = self.answering(turn.kind, turn.settings, turn.messages)
+            if self.rules.hooks.points:
+                answerer = await self._hooked(turn, answerer)
             background = turn.kind in BY_THEMSELVES
             prompt = await self.prompts.of(turn, inside, offer.specs)
             yield RunSpec(
@@ -165,6 +187,14 @@ class Specs:
                 background=background,
                 may_be_empty=turn.kind is TurnKind.BEAT,
             )
+
+    async def _hooked(self, turn: Turn, answerer: Answerer) -> Answerer:
+        """Return what answers a turn, with the model that hooks have chosen if it is one that is known."""
+        model = await model_of(self.rules.hooks, turn, answerer.model)
+        if not self.fleet.knows(model):
+            log.warning("a hook has named a model that is not configured", model=model)
+            return answerer
+        return replace(answerer, model=model)
 
     def _rules(self, turn: Turn, *, by_owners: bool) -> CallRules:
         """Return the rules for the calls of a turn. by_owners: owners alone wrote it."""

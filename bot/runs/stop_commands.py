@@ -20,7 +20,7 @@ from bot.runs.model_commands import ModelCommands
 from bot.store.store import Store
 from channels.message import InboundKind
 from channels.outgoing import Planned
-from channels.session_key import threads_of
+from channels.session_key import CHILD, threads_of
 
 # The most finished calls that the answer to /stop names.
 _NAMED = 5
@@ -104,7 +104,7 @@ class StopCommands:
         call = answer.call
         below = threads_of(call.session_key) if answer.apart else ""
         shared = not (call.asker.is_owner or call.asker.direct)
-        goes_on = not shared and self.background.stop(call.session_key, below)
+        goes_on = not shared and self._end_commands(call.session_key, below)
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
             running = stopped.running or goes_on
@@ -121,7 +121,7 @@ class StopCommands:
         StoreUnavailable.
         """
         call = answer.call
-        goes_on = self.background.stop(call.session_key)
+        goes_on = self._end_commands(call.session_key)
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
             answers = self.choosing.specs.answering(TurnKind.REPLY, stopped.settings, (call.message,)).model
@@ -134,6 +134,11 @@ class StopCommands:
         if not kept.stopped.left:
             return kept
         return replace(kept, afterwards=partial(self.notes.save, call, kept.stopped.left))
+
+    def _end_commands(self, session_key: str, below: str = "") -> bool:
+        """End the commands in the background of a session, of its sub-agents, and of the sessions below."""
+        ended = self.background.stop(session_key, f"{session_key}{CHILD}")
+        return (bool(below) and self.background.stop(session_key, below)) or ended
 
     async def _end(self, answer: Answer, reply: Reply, ending: Ending) -> CommandKept:
         call = answer.call

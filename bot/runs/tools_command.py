@@ -20,10 +20,10 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
-            offer, _tools = await toolbox.open(turn_of(call), rooms.inside(call.session_key), made, unsent)
+            offer, tools = await toolbox.open(turn_of(call), rooms.inside(call.session_key), made, unsent)
         lines = []
         for name in offer.names:
-            asked = matches(name, toolbox.permissions.tools.require_approval)
+            asked = matches(name, toolbox.permissions.tools.require_approval, tools[name].group)
             if name not in offer.refused:
                 lines.append(f"- {name}{', each time with the consent of a person' if asked else ''}")
         lines += [f"- {name}: {why}" for name, why in offer.refused.items()]

@@ -7,7 +7,7 @@ that a start after a crash goes on.
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,15 @@ from channels.session_key import escaped, parse
 
 log = structlog.get_logger()
 
-# Copies of the store that Hark has made itself, requests that were written down, and files that were sent.
-_COPIES = ("hark.db.v*", "hark.db.damaged-*", "hark.db.rescued-*", "hark.db.reading*", "payloads*.jsonl")
+# Copies of the store that Hark has made itself, requests that were written down, and indexes of rooms, made anew.
+_COPIES = (
+    "hark.db.v*",
+    "hark.db.damaged-*",
+    "hark.db.rescued-*",
+    "hark.db.reading*",
+    "payloads*.jsonl",
+    "memory-*.db*",
+)
 # How often a reader that keeps old pages is waited for, and seconds between.
 _TRIES, _PAUSE = 20, 0.05
 
@@ -54,6 +61,8 @@ class Forget:
     # Ends the runs of turns, and drops cached contexts of transcripts.
     lanes: Lanes
     drop_context: Callable[[str], None]
+    # Brings memory files up to date; False if that must be tried again.
+    file_memories: Callable[[], Awaitable[bool]]
 
     async def forget_person(self, who: str) -> str:
         """Forget a person, named as "channel:id"; returns what is to be said about it.
@@ -79,6 +88,8 @@ class Forget:
         for transcript_id in touched.transcripts:
             self.drop_context(transcript_id)
         await asyncio.to_thread(self._delete_files, whom, touched)
+        if not await self.file_memories():
+            raise StoreUnavailable("a memory file cannot be written; the next start goes on")
         await self.store.search.clear()
         await self._wipe()
         await self.store.forgetting.end(who)

@@ -34,7 +34,7 @@ _FLAGS = (
     f" + {_CAUSELESS} * coalesce(max(state IN ('failed','expired') AND error IS NULL AND cause IS NULL), 0)"
     f" + {_UNASKED} * coalesce(max(source_kind='request' AND subject IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM approval WHERE approval_id=subject)), 0)"
-    f" + {_UNSENT} * coalesce(max(state='expired' AND cause IN ('{Cause.UNSENT}','{Cause.UNDONE}')), 0)"
+    f" + {_UNSENT} * coalesce(max(state='expired' AND cause IN ('{Cause.UNSENT}','{Cause.UNDONE}','{Cause.HOOK}')), 0)"
 )
 _OF_TURN = f"SELECT {_FLAGS} FROM delivery WHERE delivery.turn_id=inbox.turn_id"
 _OF_MESSAGE = f"SELECT {_FLAGS} FROM json_each(inbox.told) JOIN delivery ON delivery_id=value"

@@ -82,12 +82,14 @@ class Claims(Subject):
         *,
         background: bool = False,
         until: int = 0,
+        newest: int | None = None,
     ) -> Turn | None:
         """Claim the session's next turn: one that was cut and waits to go on, else a new one of the oldest message.
 
         worker: the worker that holds the turn until it ends or the worker dies. answering: see `Answering`. background:
         take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
-        count as ready, even if the clock is behind (milliseconds). A turn answers one message, or those that were
+        count as ready, even if the clock is behind (milliseconds). newest: no message
+        behind this one is taken. A turn answers one message, or those that were
         gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits for a person.
         But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a freeze holds
         what is to be run; beats and jobs that are frozen are passed over.
@@ -125,11 +127,11 @@ class Claims(Subject):
                 return self._take(db, turn_id, messages, (), now, ready, worker, answering, ends)
         if background and yielding.person_waits(db, session_key):
             return None
-        begun = self._begin(db, session_key, now, ready, background)
+        begun = self._begin(db, session_key, now, ready, background, newest)
         return None if begun is None else self._take(db, *begun, now, ready, worker, answering, ends)
 
     def _begin(
-        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool
+        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, newest: int | None
     ) -> tuple[str, list[InboundMessage], tuple[Entry, ...]] | None:
         """Make a turn of the oldest waiting messages, unless one was made with them, and write their user lines."""
         while True:
@@ -140,8 +142,9 @@ class Claims(Subject):
                 " FROM inbox LEFT JOIN conversation USING (conv_id) LEFT JOIN session USING (session_key)"
                 f" WHERE session_key=?1 AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?2"
                 f" AND ready_at <= ?3 AND (?2 OR {_IN_TURN})"
-                f" AND NOT (inbox.kind IN ('wake','job') AND {frozen.BEATS}) ORDER BY seq LIMIT ?4",
-                (session_key, background, ready, GATHERED),
+                f" AND NOT (inbox.kind IN ('wake','job') AND {frozen.BEATS}) AND (?5 IS NULL OR seq <= ?5)"
+                " ORDER BY seq LIMIT ?4",
+                (session_key, background, ready, GATHERED, newest),
             ).fetchall()
             if not found:
                 return None
@@ -376,5 +379,5 @@ def _origins(
             found += [Provenance("person", quoted.author or "somebody else")] if replied is None else replied
     if (passed_on := message.forwarded) is not None:
         found.append(Provenance("person", passed_on.author or "somebody else"))
-    found += [Provenance("file", one.name) for one in message.attachments]
+    found += [Provenance("file", one.name) for one in message.attachments if not one.spoken]
     return tuple(found)

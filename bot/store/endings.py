@@ -15,7 +15,7 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.schedules import HEARTBEAT
 from bot.persistence.turns import TurnState
-from bot.store import codec, edits, rows
+from bot.store import child_ends, codec, edits, rows
 from bot.store.gone import LISTED
 from bot.store.indexes import UNNOTED
 from channels.outgoing import Action, Planned
@@ -57,12 +57,13 @@ def end_turn(
 
     kind, error: the kind of the error that ended the turn, and its message. silent: its last answer says nothing.
     """
-    session_key, epoch, *used, is_shown, is_fired, meets = db.execute(
+    session_key, epoch, *used, is_shown, is_fired, is_child, meets = db.execute(
         f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, silent=?, {LISTED},"
         f" {rows.STOP_CLOCK}"
         f" WHERE turn_id=? RETURNING session_key, epoch, {USED},"
         f" EXISTS (SELECT 1 FROM delivery WHERE turn_id=turn.turn_id AND {rows.PREVIEW}),"
         " EXISTS (SELECT 1 FROM firing WHERE turn_id=turn.turn_id),"
+        " EXISTS (SELECT 1 FROM child WHERE session_key=turn.session_key),"
         " kind IN ('reply','api') AND (SELECT first_meeting FROM transcript WHERE transcript_id=turn.transcript_id)",
         (STATE_OF[outcome].value, outcome.value, kind, error, now, silent, now, turn_id),
     ).fetchone()
@@ -74,6 +75,8 @@ def end_turn(
         rows.set_value(db, *MET, str(now))
     if is_fired:
         _end_due_run(db, turn_id, outcome, now, kind, error)
+    if is_child:
+        child_ends.tell_end(db, turn_id, outcome, kind, now)
     return persist_end(db, rows.run_ref(turn_id, session_key, epoch), used, outcome, now, kind, error)
 
 

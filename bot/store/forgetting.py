@@ -15,6 +15,7 @@ from bot.persistence.causes import Cause
 from bot.store import balance, codec
 from bot.store.gone import note_gone
 from bot.store.indexes import OPEN_TURN
+from bot.store.memories import take_of_person
 from bot.store.rows import MISSED, set_value
 from bot.store.stops import stop_turn
 from bot.store.words_of import DELETED, Theirs
@@ -26,7 +27,7 @@ _SCOPE = "forget"
 SavedAs = Callable[[str, InboundMessage, int], str]
 _OWN = "IN (SELECT value FROM json_each(?1))"
 # The rows of tables, besides those that need more than a condition, that go: by their own sessions (?1).
-_OF_SESSIONS = ("event", "firing", "granted", "job", "session")
+_OF_SESSIONS = ("child", "event", "firing", "granted", "job", "session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class Forgetting(Subject):
         """Delete all rows of somebody, and their words in the transcripts of others."""
         own, who = json.dumps([*whom.sessions]), (whom.channel, whom.sender)
         direct = json.dumps(_direct(db, whom))
+        take_of_person(db, *who, own, whom.rooms)
         messages = _messages(db, whom)
         theirs = Theirs(whom.channel, whom.sender, whom.sessions, _names(db, whom, messages), messages)
         for (turn_id,) in db.execute("SELECT turn_id FROM inbox WHERE channel=? AND sender=?", who).fetchall():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
-from bot.store import codec, edits, history, queueing, rows
+from bot.store import codec, edits, endings, history, queueing, rows
 from bot.store.approvals import WAITS
 from bot.store.exchanges import may_ask_anew
 from bot.store.gone import give_back, list_told
@@ -105,6 +105,23 @@ class Inbox(Subject):
         ).fetchall()
         read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
         return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
+
+    @query
+    def unanswered(self, db: sqlite3.Connection, session_key: str) -> Sequence[tuple[int, InboundMessage]]:
+        """Return the messages of people that wait for a turn of a session, oldest first."""
+        found = db.execute(
+            f"SELECT seq, payload FROM inbox WHERE session_key=? AND {WAITING} AND kind='message' AND turn_id IS NULL"
+            " ORDER BY seq",
+            (session_key,),
+        ).fetchall()
+        read = ((seq, codec.read_inbound(payload, seq)) for seq, payload in found)
+        return [(seq, message) for seq, message in read if message is not None]
+
+    @transaction
+    def drop(self, db: sqlite3.Connection, seq: int, reason: Cause) -> None:
+        """Drop a message that waits, and take the sign that it was seen away."""
+        if db.execute(f"UPDATE inbox SET state='dropped', reason=? WHERE seq=? AND {WAITING}", (reason, seq)).rowcount:
+            endings.take_acknowledgements_away(db, "seq=?", seq, self._now())
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:

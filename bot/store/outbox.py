@@ -36,6 +36,8 @@ _IDEMPOTENT = (
 )
 # Condition for the notices that messages did not arrive in a conversation.
 _TELLS = f"source_kind='{SourceKind.MISSED}'"
+# Why a delivery is not sent, by what denies it.
+_UNSENT = {"off": Cause.UNSENT, "rule": Cause.UNSENT, "hook": Cause.HOOK}
 # The longest pause between tries of an idempotent call without an answer, in seconds.
 _LONGEST_PAUSE = 60
 
@@ -63,12 +65,15 @@ class Deliveries(Subject):
         max_age: int,
         missed: Missed = None,
         unsent: Callable[[], OwnerNotice] | None = None,
+        *,
+        forbidden: bool = False,
     ) -> Delivery | None:
         """Set a delivery from planned to sending, directly before the call, and return it; None if it must not be sent.
 
         conv_id: the conversation that is served; None is returned as well if the delivery has moved to another one.
         max_age: after how many milliseconds planned deliveries of the conversation expire. missed: see `Missed`.
-        unsent: makes the notice to an owner if a rule of the configuration denies what a turn says.
+        unsent: makes the notice to an owner if a rule of the configuration denies what a turn says. forbidden: a hook
+        does not let it be sent.
         """
         now = self._now()
         old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
@@ -87,10 +92,12 @@ class Deliveries(Subject):
         unless, action, denied = found
         if action == Action.DELETE:
             unless = denied = None
+        if forbidden:
+            denied = "hook"
         if denied or (unless and tool_messages.fate(db, unless).state == "sent"):
             which = "delivery_id=? AND state='planned'"
             if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
-                given_up = rows.expire(db, which, (delivery_id,), Cause.UNSENT if denied else Cause.SAID_ALREADY, now)
+                given_up = rows.expire(db, which, (delivery_id,), _UNSENT.get(denied, Cause.SAID_ALREADY), now)
                 if denied == "rule" and given_up and unsent is not None:
                     rows.tell_owner(db, unsent(), now)
             return None

@@ -70,15 +70,15 @@ def place(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int)
     ).fetchone()
     mode = own or rule.mode
     may = turn_id is not None and not background and not (rule.only_own and of_others)
-    if mode == "steer" and may and in_conv == conv_id and not (behind or message.attachments):
+    if mode == "steer" and rule.joins and may and in_conv == conv_id and not (behind or message.attachments):
         summing_up = db.execute(_COMPACTING, (turn_id, epoch)).fetchone() is not None
         if not summing_up:
             return Queued(replace(item, state="steering", turn_id=turn_id, delay=0, gathers=False))
     found = Queued(item, None if turn_id is None else "collect" if mode == "collect" else "followup")
     if mode == "interrupt":
         if may:
-            said = _interrupt(db, rule, turn_id, in_conv if of_others else None, now)
-            found = replace(found, said=said, stopped=(turn_id,))
+            ended, said = _interrupt(db, rule, turn_id, in_conv if of_others else None, now)
+            found = replace(found, said=said, stopped=ended)
         if (may or turn_id is None) and not (rule.only_own and others_wait):
             db.execute(f"UPDATE inbox SET queued='followup' WHERE session_key=? AND {NEXT}", (item.session_key,))
             found = replace(found, queued="next")
@@ -95,14 +95,17 @@ def place(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int)
 
 def _interrupt(
     db: sqlite3.Connection, rule: QueueRule, turn_id: str, others_in: int | None, now: int
-) -> tuple[Delivery, ...]:
-    """End a turn; texts that it has not read wait as messages of their own. others_in: where others are told of it."""
+) -> tuple[tuple[str, ...], tuple[Delivery, ...]]:
+    """End a turn; texts that it has not read wait as messages of their own. others_in: where others are told of it.
+
+    Returns what `stop_turn` does, and what is planned.
+    """
     repair.release_messages(db, turn_id)
-    stop_turn(db, turn_id, now, Cause.INTERRUPT)
+    ended = stop_turn(db, turn_id, now, Cause.INTERRUPT)
     db.execute("UPDATE inbox SET reason=? WHERE turn_id=? AND state='done'", (Cause.INTERRUPT, turn_id))
     if others_in is None:
-        return ()
-    return _tell(db, rule, "interrupt", sentence("interrupt", turn_id), others_in, now)
+        return ended, ()
+    return ended, _tell(db, rule, "interrupt", sentence("interrupt", turn_id), others_in, now)
 
 
 def _drop_oldest(

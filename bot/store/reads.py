@@ -52,6 +52,16 @@ class Reads(Subject):
     """Queries without side effects."""
 
     @query
+    def transcript_before(self, db: sqlite3.Connection, session_key: str, transcript_id: str) -> str | None:
+        """Return the last transcript of a session besides one; None if there is none."""
+        found = db.execute(
+            "SELECT transcript_id FROM transcript WHERE session_key=? AND transcript_id<>?"
+            " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+            (session_key, transcript_id),
+        ).fetchone()
+        return str(found[0]) if found else None
+
+    @query
     def acted(self, db: sqlite3.Connection, session_key: str) -> Message | None:
         """Return the newest answer in the present transcript of a session of which a call has begun; None: none has."""
         found = db.execute(

@@ -13,6 +13,7 @@ from bot.store import edits, endings, repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.writer import Subject, query, transaction
 from channels.outgoing import Planned
+from channels.session_key import parent_of, root_of
 
 CRASHES = 2
 # Condition for turns of another worker. That worker has ended, because only one can hold the state directory.
@@ -41,7 +42,7 @@ class Recovery(Subject):
         )
         for one in ended:
             if one.told:
-                edits.note_event(db, one.session_key, one.key, one.told, self._now(), one.origins)
+                edits.note_event(db, root_of(one.session_key), one.key, one.told, self._now(), one.origins)
 
     @query
     def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:
@@ -70,12 +71,12 @@ class Recovery(Subject):
         now = self._now()
         found = db.execute(
             f"UPDATE turn SET crashes=crashes+1 WHERE {_LEASE_GONE} AND turn_id=? AND state='running'"
-            " RETURNING transcript_id, step, crashes, kind, reply_conv",
+            " RETURNING transcript_id, step, crashes, kind, reply_conv, session_key",
             (worker, turn_id),
         ).fetchone()
         if found is None:
             return False
-        transcript_id, step, crashes, kind, conv_id = found
+        transcript_id, step, crashes, kind, conv_id, session_key = found
         db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
         if kind == "beat":
             repair.close_run(db, turn_id, transcript_id, step, now)
@@ -83,7 +84,8 @@ class Recovery(Subject):
             return False
         if crashes >= CRASHES:
             repair.close_run(db, turn_id, transcript_id, step, now)
-            rows.plan(db, PlanIn(conv_id), give_up, turn_id, now)
+            if not parent_of(session_key):  # of a sub-agent its parent is told
+                rows.plan(db, PlanIn(conv_id), give_up, turn_id, now)
             endings.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
             return False
         repair.requeue(db, turn_id, transcript_id, step, now, now)

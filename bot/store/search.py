@@ -190,23 +190,21 @@ def _find(db: sqlite3.Connection, words: str, limit: int) -> Sequence[Hit]:
 
 def indexed(text: str) -> str:
     """Return the words of a text as the index holds them."""
-    return " ".join(
-        piece for run, chunk in _chunks(text) for piece in ((*_pairs(chunk), chunk[-1]) if run else (chunk,))
-    )
+    return " ".join(piece for run, chunk in chunks(text) for piece in ((*pairs(chunk), chunk[-1]) if run else (chunk,)))
 
 
 def query(typed: str) -> str:
     """Return the query for all words that somebody typed, of which nothing is taken for syntax; empty without words."""
     wanted = []
-    for run, chunk in _chunks(typed):
+    for run, chunk in chunks(typed):
         if run and len(chunk) > 1:
-            wanted.append(f'"{" ".join(_pairs(chunk))}"')
+            wanted.append(f'"{" ".join(pairs(chunk))}"')
         else:  # the beginning of a word, or of a pair
             wanted.append('"{}"*'.format(chunk.replace('"', '""')))
     return " ".join(wanted)
 
 
-def _chunks(text: str) -> Iterator[tuple[bool, str]]:
+def chunks(text: str) -> Iterator[tuple[bool, str]]:
     """Yield the pieces of a text without what is no letter or number, and whether each is written without spaces."""
     for word in unicodedata.normalize("NFKC", text).replace("\0", " ").casefold().split():
         for number, chunk in enumerate(_RUNS.split(word)):
@@ -216,7 +214,8 @@ def _chunks(text: str) -> Iterator[tuple[bool, str]]:
                 yield run, kept
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
+    """Return the overlapping pairs of characters of a run."""
     return [run[at : at + 2] for at in range(len(run) - 1)]
 
 

@@ -11,13 +11,14 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import CommandKept, Ending, Reply, Stopped
-from bot.store import codec, endings, repair, rows, yielding
+from bot.store import child_ends, codec, endings, repair, rows, yielding
 from bot.store.commands import NOT_ANEW, become_message, begin, finish
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
-from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
+from bot.store.rows import FOR_A_RUN
 from bot.store.writer import Subject, transaction
 from channels.outgoing import Delivery, Planned
+from channels.session_key import CHILD
 
 # The most milliseconds between the sending of a command and its acceptance that clocks and queues explain. A command
 # that took longer was found in a history.
@@ -87,31 +88,42 @@ class Stops(Subject):
         return replace(kept, deliveries=(*kept.deliveries, *told))
 
     @transaction
-    def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
-        """End a turn that is queued or running; returns False if it has ended already or is not known."""
+    def abort(self, db: sqlite3.Connection, turn_id: str) -> tuple[str, ...]:
+        """End a turn that is queued or running; returns what `stop_turn` does, nothing if it had ended already."""
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
-        if found:
-            stop_turn(db, turn_id, self._now(), Cause.ABORT)
-        return found is not None
+        return stop_turn(db, turn_id, self._now(), Cause.ABORT) if found else ()
 
 
 def stop_session(
     db: sqlite3.Connection, session_key: str, before: int, now: int, reason: Cause, only: str = ""
 ) -> Stopped:
     """Stop the turns of a session that began with a message in front of the command `before`, and drop what waited
-    in front of it.
+    in front of it; then the same in the sessions of its sub-agents.
 
     Beats and jobs in a session of their own that speak in this one are stopped, too. A command that is found in a
     history hours later stops nothing that was said after it. Reminders that wait are kept. only: see `Ending`.
     """
+    stopped = _stop_one(db, session_key, before, now, reason, only)
+    for other in _busy(db, f"{session_key}{CHILD}"):
+        below = _stop_one(db, other, before, now, reason, only)
+        stopped = replace(
+            stopped,
+            running=stopped.running or below.running,
+            turns=stopped.turns + below.turns,
+            sessions=stopped.sessions + below.sessions,
+        )
+    return stopped
+
+
+def _stop_one(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: Cause, only: str) -> Stopped:
     until = reaches(db, before)
     waiting = [
         found
         for state in (WAITING, IS_BEHIND)
         for found in db.execute(
             f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {state}"
-            f" AND {FOR_A_RUN} AND NOT {IN_BACKGROUND} AND seq < ? AND {SAID_AT} <= ? AND (?='' OR sender=?)"
-            " RETURNING turn_id, seq",
+            f" AND {FOR_A_RUN} AND kind NOT IN ('wake','job') AND seq < ? AND {SAID_AT} <= ? AND (?='' OR sender=?)"
+            " RETURNING turn_id, seq, kind",
             (reason, session_key, before, until, only, only),
         ).fetchall()
     ]
@@ -120,7 +132,7 @@ def stop_session(
         " AND (?='' OR sender=?)",
         (reason, session_key, before, only, only),
     )
-    for _, seq in waiting:
+    for _, seq, _ in waiting:
         endings.take_acknowledgements_away(db, "seq=?", seq, now)
     begun = db.execute(
         "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
@@ -130,15 +142,14 @@ def stop_session(
         " AND (?4='' OR NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turn.turn_id AND sender<>?4))",
         (session_key, before, until, only),
     ).fetchall()
-    made = [turn_id for turn_id, _ in waiting if turn_id is not None]  # at acceptance, for HTTP
+    made = [turn_id for turn_id, _, _ in waiting if turn_id is not None]  # at acceptance, for HTTP and sub-agents
     turns = (*(turn_id for turn_id, _ in begun), *made)
     finished = "SELECT name, args FROM tool_call WHERE turn_id=? AND state='done' ORDER BY step, ordinal"
     done = [call for turn_id in turns for call in db.execute(finished, (turn_id,)).fetchall()]
-    for turn_id in turns:
-        stop_turn(db, turn_id, now, reason)
-    dropped = len(waiting) + sum(steering for _, steering in begun)
-    sessions = (session_key,) if turns else ()
-    return Stopped(running=bool(begun), dropped=dropped, turns=turns, sessions=sessions, done=tuple(done))
+    ended = tuple(one for turn_id in turns for one in stop_turn(db, turn_id, now, reason))
+    dropped = sum(kind != "child" for _, _, kind in waiting) + sum(steering for _, steering in begun)
+    sessions, running = (session_key,) if turns else (), bool(begun or (made and CHILD in session_key))
+    return Stopped(running=running, dropped=dropped, turns=ended, sessions=sessions, done=tuple(done))
 
 
 def reaches(db: sqlite3.Connection, seq: int) -> int:
@@ -158,8 +169,11 @@ def _busy(db: sqlite3.Connection, below: str) -> list[str]:
     return [session_key for (session_key,) in found]
 
 
-def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> None:
-    """End a turn as stopped. Deliveries whose sending has not begun are given up; what was said is kept."""
+def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> tuple[str, ...]:
+    """End a turn as stopped. Deliveries whose sending has not begun are given up; what was said is kept.
+
+    The sub-agents that it has started end with it. Returns the ids of all turns that have ended.
+    """
     transcript_id, step, epoch, by_itself = db.execute(
         f"SELECT transcript_id, step, epoch, {yielding.BY_ITSELF} FROM turn WHERE turn_id=?", (turn_id,)
     ).fetchone()
@@ -175,3 +189,6 @@ def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> 
         repair.close_run(db, turn_id, transcript_id, step, now)
         rows.append_entry(db, transcript_id, "note", Message("user", (Text(STOP_NOTE),)), turn_id, step)
     endings.end_turn(db, turn_id, Outcome.ABORTED, now)
+    child_ends.tell_stopped(db, turn_id, now, reason)
+    below = child_ends.open_turns_of(db, turn_id)
+    return (turn_id, *(one for child in below for one in stop_turn(db, child, now, reason)))

@@ -14,6 +14,7 @@ from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.balance import Balances
 from bot.store.budget_waits import BudgetWaits
+from bot.store.children import Children
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.compactions import Compactions
@@ -26,6 +27,8 @@ from bot.store.freezes import Freezes
 from bot.store.grants import Grants
 from bot.store.history import History
 from bot.store.inbox import Inbox
+from bot.store.mcp import McpServers
+from bot.store.memories import Memories
 from bot.store.outages import Outages
 from bot.store.outbox import Deliveries
 from bot.store.people import People
@@ -40,6 +43,7 @@ from bot.store.search import SearchIndex
 from bot.store.sending import Rule
 from bot.store.sessions import Sessions
 from bot.store.settings import Settings
+from bot.store.skills import SkillRows
 from bot.store.stops import Stops
 from bot.store.turns import Turns
 from bot.store.usage import UsageRows
@@ -83,6 +87,7 @@ class Store:
         self.outages = Outages(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)
+        self.children = Children(self.database, self.writer, clock)
         self.freezes = Freezes(self.database, self.writer, clock)
         self.retries = Retries(self.database, self.writer, clock)
         self.stops = Stops(self.database, self.writer, clock)
@@ -93,8 +98,11 @@ class Store:
         self.recovery = Recovery(self.database, self.writer, clock)
         self.schedules = Schedules(self.database, self.writer, clock)
         self.file_origins = FileOrigins(self.database, self.writer, clock)
+        self.memories = Memories(self.database, self.writer, clock)
+        self.mcp = McpServers(self.database, self.writer, clock)
         self.usage = UsageRows(self.database, self.writer, clock)
         self.balances = Balances(self.database, self.writer, clock)
+        self.skills = SkillRows(self.database, self.writer, clock)
         self.sessions = Sessions(self.database, self.writer, clock)
         self.search = SearchIndex(directory)
         self.forgetting = Forgetting(self.database, self.writer, clock)

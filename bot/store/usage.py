@@ -11,14 +11,17 @@ from typing import Literal
 from agent.message import Usage
 from bot.persistence.usage import Amount, Spent, Used
 from bot.store.writer import Subject, query, transaction
+from channels.session_key import CHILD
 
 _COLUMNS = "usage (at, turn_id, session_key, sender, job_id, model, input, cache_read, cache_write, output, money)"
 # Who wrote first to a turn, and which job it is of.
 _SENDER = (
     "coalesce((SELECT channel || ':' || sender FROM inbox WHERE turn_id={0} AND sender<>''"
-    " AND kind IN ('message','api') ORDER BY seq LIMIT 1), '')"
+    " AND kind IN ('message','api','child') ORDER BY seq LIMIT 1), '')"
 )
 _JOB = "coalesce((SELECT job_id FROM firing WHERE turn_id={0}), '')"
+# The session of a turn; what sub-agents use counts for the one that they belong to.
+_ROOT = f"iif(instr(session_key, '{CHILD}'), substr(session_key, 1, instr(session_key, '{CHILD}') - 1), session_key)"
 # The tokens of what is sent to the model at most: lines, prompt, and at least what was sent to it before.
 _SENT = (
     "max((SELECT coalesce(sum(tokens), 0) FROM entry WHERE entry.transcript_id=transcript.transcript_id AND hidden=0"
@@ -39,7 +42,7 @@ def record(db: sqlite3.Connection, turn_id: str, model: str, usage: Usage, now: 
     """Store what a call of a turn has used. `cost` is a function of the connection, see `Database`."""
     values = (usage.input, usage.cache_read, usage.cache_write, usage.output)
     db.execute(
-        f"INSERT INTO {_COLUMNS} SELECT ?, turn_id, session_key, {_SENDER.format('turn.turn_id')},"
+        f"INSERT INTO {_COLUMNS} SELECT ?, turn_id, {_ROOT}, {_SENDER.format('turn.turn_id')},"
         f" {_JOB.format('turn.turn_id')}, ?, ?, ?, ?, ?, cost(?, ?, ?, ?, ?) FROM turn WHERE turn_id=?",
         (now, model, *values, model, *values, turn_id),
     )

@@ -29,6 +29,7 @@ _EPOCH = 1_420_070_400_000
 # Types of messages that somebody wrote; all others are notices of Discord.
 _SAID = (0, 19, 20, 23)
 _FORWARD = 1
+_VOICE_MESSAGE = 1 << 13
 _MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:>]+):\d+)>")
 
 
@@ -66,7 +67,7 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
     reference = reference if isinstance(reference, dict) else {}
     forward = reference.get("type") == _FORWARD
     snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
-    attachments = [file for part in (message, *snapshots) for file in _attachments(part)]
+    attachments = [file for part in (message, *snapshots) for file in _attachments(part, passed_on=part is not message)]
     text, replied = text_of(message, world), message.get("referenced_message")
     forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
     if not text and not attachments and not forwarded:
@@ -184,10 +185,11 @@ def _described(message: dict[str, Any]) -> Iterator[str]:
         yield f"[sticker: {sticker.get('name', '')}]"
 
 
-def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
+def _attachments(message: dict[str, Any], *, passed_on: bool) -> Iterator[Attachment]:
+    spoken = not passed_on and bool((message.get("flags") or 0) & _VOICE_MESSAGE)
     for file in objects(message, "attachments"):
         mime = str(file.get("content_type") or "").partition(";")[0]
-        yield file_of(string(file, "url"), file.get("filename"), mime, file.get("size"))
+        yield file_of(string(file, "url"), file.get("filename"), mime, file.get("size"), spoken=spoken)
 
 
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:

@@ -192,7 +192,9 @@ def _quoted(shared: dict[str, Any], known: Known) -> Quoted:
 def _file(file: dict[str, Any]) -> Attachment:
     url = file.get("url_private_download") or file.get("url_private") or ""
     ref = f"{string(file, 'id')} {url}".strip()
-    return file_of(ref, file.get("name"), str(file.get("mimetype") or ""), file.get("size"))
+    # an audio clip, whose type may be one of videos
+    spoken = file.get("subtype") == "slack_audio"
+    return file_of(ref, file.get("name"), str(file.get("mimetype") or ""), file.get("size"), spoken=spoken)
 
 
 def _ts(fields: Any, name: str) -> str:

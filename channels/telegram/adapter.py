@@ -40,6 +40,7 @@ class TelegramChannel(Adapter):
         rules=rules_of(__package__),
         actions=render.ACTIONS,
         file_bytes=render.FILE_BYTES,
+        voice_messages=True,
         drafts=True,
         message_id=r"\d{1,9}",
         deletes_within=48 * 3600,

@@ -229,15 +229,16 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
     for name, kind in _ATTACHMENTS.items():
         # An animation has a copy of itself as a document.
         if name in message and not (name == "document" and "animation" in message):
-            found.append(_attachment(an_object(message[name], name), kind))
+            found.append(_attachment(an_object(message[name], name), kind, spoken=name == "voice"))
     return tuple(found)
 
 
-def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
+def _attachment(file: dict[str, Any], kind: str, mime: str = "", *, spoken: bool = False) -> Attachment:
     mime = str(file.get("mime_type", mime))
     if file.get("is_animated") or file.get("is_video"):
         kind = "video" if file.get("is_video") else "file"
-    return file_of(string(file, "file_id"), file.get("file_name"), mime, file.get("file_size"), kind)
+    name, size = file.get("file_name"), file.get("file_size")
+    return file_of(string(file, "file_id"), name, mime, size, kind, spoken=spoken)
 
 
 def _described(message: dict[str, Any]) -> str:

@@ -180,13 +180,15 @@ def frame_of(place: Place, target: str, body: str) -> tuple[str, dict[str, objec
 
 
 def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:
-    """The call that sends a file: as a photo if it is a small enough image, else as a document. Blocking."""
+    """The call that sends a file: as a voice message or a photo where it is one, else as a document. Blocking."""
     if delivery.file is None:
         raise ValueError("there is no file")
     with delivery.file.open() as file:
         held = file.read()
     shown = delivery.file.mime in _PHOTOS and len(held) <= _LARGEST_PHOTO
     method, field = ("sendPhoto", "photo") if shown else ("sendDocument", "document")
+    if delivery.file.says:
+        method, field = "sendVoice", "voice"
     body = json.loads(delivery.body) if delivery.body else {}
     caption = {"caption": body.get("text", ""), "caption_entities": body.get("entities", [])}
     content = InputFile(held, filename=delivery.file.name)

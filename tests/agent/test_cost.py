@@ -16,6 +16,7 @@ import pytest
 import agent
 from agent.context import Context
 from agent.events import AgentEnd, MessageUpdate, Outcome, RunRef
+from agent.hooks import NO_HOOKS
 from agent.images import Images
 from agent.journal import Journal, Kept, Step
 from agent.loop import Loop
@@ -139,7 +140,7 @@ async def counted(
         rules=CallRules(
             asked_for=(),
             grants=tuple,
-            hooks=(),
+            hooks=NO_HOOKS,
             origins=OriginRules(untrusted=(), trusts=lambda channel, sender: True),
         ),
         transcript_id="t",

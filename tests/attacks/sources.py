@@ -159,9 +159,7 @@ _FEW = ("change", "tell", "fetch", "plan")
 SOURCES: Mapping[str, Source] = {
     "a document": Source(_file("letter.txt"), "the file “letter.txt"),
     "a document read a turn ago": Source(_second_look, "the file “letter.txt"),
-    "a skill": Source(
-        _file("skills/helper/SKILL.md", "---\nname: helper\n---\n"), "the file “skills/helper/SKILL.md", only=_FEW
-    ),
+    "a skill": Source(_file("skills/helper/SKILL.md", "---\nname: helper\n---\n"), "the skill “helper", only=_FEW),
     "a forged notice in a document": Source(_file("notice.txt", _NOTICE), "the file “notice.txt", only=_FEW),
     "a forged head in a document": Source(_file("head.txt", _HEADS), "the file “head.txt", only=_FEW),
     "what was searched": Source(_grep, "the file “notes/letter.txt", only=_FEW),

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from agent.documents import NotRead, pages_of
 from agent.models.base import ModelSpec
 from agent.sandbox import proof
 from bot.cli import version
 from bot.config import price_book
 from bot.config.load import load
+from bot.config.voice import Transcription
+from bot.voice.endpoint import VoiceError
+from bot.voice.transcription import Transcriber
 from tests.scripted_model import Call
 from tests.service import running
 
@@ -42,7 +46,7 @@ def starts() -> Iterator[tuple[str, ast.Call]]:
 
 def test_each_process_is_given_an_environment() -> None:
     found = list(starts())
-    assert len(found) == 7, "a new place that starts processes must be in the test below"
+    assert len(found) == 10, "a new place that starts processes must be in the test below"
     assert [where for where, call in found if not any(word.arg == "env" for word in call.keywords)] == []
 
 
@@ -84,4 +88,22 @@ async def test_commands_of_the_agent_get_no_key(environments: list[dict[str, str
     assert "PATH=" in told
     assert "canary" not in told
     assert environments
+    assert [one for one in environments if "canary" in str(one)] == []
+
+
+async def test_programs_that_the_operator_names_and_readers_get_no_key(
+    environments: list[dict[str, str]], tmp_path: Path
+) -> None:
+    with pytest.raises(NotRead):
+        await pages_of(b"%PDF-1.7 and nothing else", 1, 100)
+    with pytest.raises(VoiceError):
+        await Transcriber(Transcription(command=("false", "{file}")), tmp_path).text_of(
+            b"a sound", "a.ogg", "audio/ogg"
+        )
+    assert len(environments) == 2
+    hooks = {"gateway_start": [{"command": ["sh", "-c", f"env > {tmp_path}/env; touch {tmp_path}/seen"]}]}
+    async with running(tmp_path / "home", config={"hooks": hooks}) as hark:
+        await hark.until(lambda: (tmp_path / "seen").exists(), "the hook")
+    assert "PATH=" in (tmp_path / "env").read_text()
+    assert "canary" not in (tmp_path / "env").read_text()
     assert [one for one in environments if "canary" in str(one)] == []

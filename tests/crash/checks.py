@@ -11,6 +11,7 @@ from bot import wording
 from bot.store.rows import said_id
 from channels.sources import piece_key
 from tests.crash.background_checks import check_background
+from tests.crash.child_checks import SPAWNED, check_children
 from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
@@ -46,6 +47,7 @@ def check(world: World) -> list[str]:
         _used,
         _balance,
         check_background,
+        check_children,
     ):
         wrong += part(world)
     return wrong
@@ -306,7 +308,7 @@ def _calls(world: World) -> list[str]:
         text, ran = found[0], world.executed[call_id]
         if name == "late":  # may have been asked again: the same by another call
             ran = world.executed[json.loads(arguments)["key"]] if used_at else 0
-        if text == NOT_EXECUTED and (ran or turn == "done"):
+        if text == NOT_EXECUTED and (ran or turn == "done") and name != "sessions_spawn":  # of that see child_checks
             wrong.append(f"call {call_id} of a {turn} turn is told as not executed, and ran {ran} times")
         elif text == INTERRUPTED and (
             state != "cut" or not (world.died or world.drained or world.failed_commits or turn == "stopped")
@@ -455,9 +457,10 @@ def _tries(world: World) -> list[str]:
             wrong.append(f"{token} was tried in {len(lives)} lives")
     unwritten = world.drained if world.failed_commits else 0  # runs that could not be given back
     turns = world.stored.turns("turn_id", "state", "crashes", "error_kind", "kind")
+    children = {turn_id for (turn_id,) in world.stored.turns("turn_id", session_key=SPAWNED)}
     for turn_id, state, crashes, kind, of in turns:
         notices = len(world.stored.deliveries(source=f"turn:{turn_id}:error"))
-        if of in ("beat", "job"):  # see background_checks
+        if of in ("beat", "job") or turn_id in children:  # see background_checks
             notices = state == "failed"
         if crashes > world.died + unwritten or (crashes >= 2) != (kind == "crash") or notices != (state == "failed"):
             wrong.append(f"turn {turn_id}: {crashes} crashes, {world.died} deaths, {state} ({kind}), {notices} notices")

@@ -18,10 +18,11 @@ from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
 from agent.tools.conversation import STAY_SILENT
 from tests.crash.platform import Life
-from tests.crash.script import WORDS, Script, Step, alone, is_beat, is_job, parse, words_of
+from tests.crash.script import TASK, WORDS, Script, Step, alone, is_beat, is_job, parse, words_of
 from tests.serving import PlainModel
 
 _numbers = count(1)
+_DIGITS = {code: None for code in range(128) if not chr(code).isdigit()}
 SUMS_UP = "Write a summary"
 """These words are in a request for a summary."""
 ASKED_AGAIN = "Ask again"
@@ -72,7 +73,7 @@ class FaithfulModel(PlainModel):
             yield Answer(Message("assistant", (Text("They counted."),)), "end", Usage(10, 5))
             return
         script, step, text, prior = next_answer(request.messages, outside.has_ended)
-        session = (self._number, script.token[0])
+        session = (self._number, script.token if script.token[0] == "S" else script.token[0])
         if session in outside.active:
             outside.violations.append(f"two runs at once in the session of {script.token}")
         self._same_prefix(request, script.token)
@@ -149,6 +150,9 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     if name in ("tell", "mail"):
         to = ', "to": "B"' if name == "mail" else ""
         return ToolCall(call_id, "message", f'{{"action": "send", "text": "sent {call_id}"{to}}}')
+    if name == "spawn":
+        child = f"S{call_id.translate(_DIGITS)}"
+        return ToolCall(call_id, "sessions_spawn", json.dumps({"task": f"{child} {TASK}", "label": child}))
     if name == "query":
         return ToolCall(
             call_id, "ask_person", json.dumps({"question": f"What of {call_id}?", "options": ["yes", "no"]})

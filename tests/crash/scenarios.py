@@ -71,6 +71,22 @@ async def _over_budget(world: World) -> None:
     world.platform.write("A", "/budget more")
 
 
+async def _spawn(world: World) -> None:
+    """Two sub-agents, and somebody who writes meanwhile."""
+    world.platform.write("A", "A1 1p+spawn+count | 1p+spawn | 1p")
+    await world.until(lambda: said(world, "A1.8"))
+    world.platform.write("A", "A2 1p+look | 1p")
+
+
+async def _stop_spawned(world: World) -> None:
+    world.platform.write("A", "A1 1p+spawn | 1p+spawn+count | 2p+hold")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "/stop")
+    await world.until(lambda: said(world, "top") or said(world, "Nothing"))
+    world.open_gate("A1")
+    world.platform.write("A", "A3 1p")
+
+
 async def _stop(world: World) -> None:
     world.platform.write("A", "A1 1p+count | 4p+hold")
     await world.until(lambda: world.held["A1"] > 0)
@@ -352,13 +368,15 @@ SCENARIOS = (
     Scenario("tools", writes("A1 count+count+look+look+count | 2p")),
     Scenario("tool-then-text", writes("A1 2p+count | 2p+look+bad+nope | 1p")),
     Scenario("stop", _stop),
+    Scenario("spawn", _spawn),
+    Scenario("stop-spawned", _stop_spawned),
     Scenario("freeze", _freeze),
     Scenario("freeze-tools", _freeze_tools),
     Scenario("new", _new),
     Scenario("undo", _undo),
     Scenario("status", _status),
     Scenario("compact", _compact),
-    Scenario("over-budget", _over_budget, tokens=3000),
+    Scenario("over-budget", _over_budget, tokens=5000),
     Scenario("waiting", _waiting),
     Scenario("sessions", _sessions),
     Scenario("broken-after-text", writes("A1 4p+break")),

@@ -4,7 +4,8 @@
 of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or misplaced word is seen. `A2 also` is a
 steering text: its words are added to the next answer. `first` is a call that says the words of the next answer already.
 `H1 2f+1p | ok` fails twice for its key, then says a paragraph, then that there is nothing to say. Beats find it in
-HEARTBEAT.md, jobs in their prompts.
+HEARTBEAT.md, jobs in their prompts. `spawn` starts a sub-agent with the script TASK, under a token of its own that
+begins with `S`; what that comes to is answered with a paragraph.
 """
 
 import re
@@ -16,12 +17,15 @@ from heartbeat.quiet import HEARTBEAT_OK
 
 WORDS = 9
 """Of a paragraph."""
+TASK = "1p+count | 1p+look+count | 2p"
+"""Of sub-agents."""
 ALONE = "HJKL"
 """With these begin the scripts of beats and jobs in sessions of their own."""
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
+_TOLD = re.compile(r'^\(the sub-agent "S(\d+)" ', re.MULTILINE)
 _NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
-TOOLS = ("count", "look", "wait", "nope", "ask", "late", "query", "send", "tell", "mail", "first", STAY_SILENT)
+TOOLS = ("count", "look", "wait", "nope", "ask", "late", "query", "send", "tell", "mail", "first", "spawn", STAY_SILENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Script:
 @lru_cache(maxsize=512)
 def parse(text: str) -> Script | None:
     """The script that a message of a person is; None for other texts (notes, commands)."""
+    if told := _TOLD.search(text):
+        return answer_to(f"S{told[1]}")
     notes = _NOTES.search(text)
     found = _SCRIPT.match(notes[1] if notes else text.rsplit("\n", 1)[-1])
     if found is None:
@@ -75,6 +81,12 @@ def parse(text: str) -> Script | None:
         steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items, "slow" in items, fails))
         word += count * WORDS
     return Script(token, tuple(steps), steering=False)
+
+
+def answer_to(child: str) -> Script:
+    """What is said about the end of a sub-agent, by its token."""
+    token = f"A9{child[1:]}"
+    return Script(token, (Step(_paragraphs(token, 0, 1), (), False, False, False),), steering=False)
 
 
 def alone(text: str) -> bool:

@@ -301,8 +301,8 @@ FAULTS = (
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
         "_fingerprint",
-        "[name, rules, added, tools, room]",
-        "[name, rules, tools, room]",
+        "[name, rules, added, tools, room, *skills]",
+        "[name, rules, tools, room, *skills]",
         ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(

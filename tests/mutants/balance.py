@@ -129,8 +129,8 @@ FAULTS = (
     ),
     Fault(
         "balance/not-checked-by-itself",
-        "_serve",
-        """            ("balance", book.serve),\n""",
+        "_serving",
+        """        ("balance", book.serve),\n""",
         "",
         ("tests/bot/gateway/test_balance.py::test_it_is_checked_at_the_start_and_again_by_itself",),
     ),

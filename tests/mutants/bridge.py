@@ -130,8 +130,8 @@ FAULTS = (
     Fault(
         "silence/unsaid-words-said",
         "RunJournal._last_blocks",
-        "if silent:\n",
-        "if False:\n",
+        "if silent or self._quiet:\n",
+        "if self._quiet:\n",
         (f"{_SILENCE}silence_ends_the_turn_without_another_answer",),
     ),
     Fault(

@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "choices/the-reaction-stays-on-what-is-stopped",
-        "stop_session",
+        "_stop_one",
         '        endings.take_acknowledgements_away(db, "seq=?", seq, now)\n',
         "        pass\n",
         ("tests/bot/inbound/test_acknowledge.py::test_it_goes_with_what_is_stopped",),

@@ -10,9 +10,9 @@ _RETRY = "tests/bot/inbound/test_retry.py::test_"
 FAULTS = (
     Fault(
         "commands/stop-drops-what-came-later",
-        "stop_session",
-        "AND NOT {IN_BACKGROUND} AND seq < ? AND",
-        "AND NOT {IN_BACKGROUND} AND seq <> ? AND",
+        "_stop_one",
+        "NOT IN ('wake','job') AND seq < ? AND",
+        "NOT IN ('wake','job') AND seq <> ? AND",
         ("tests/bot/store/test_commands.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",),
     ),
     Fault(
@@ -89,7 +89,7 @@ FAULTS = (
     ),
     Fault(
         "commands/stop-says-nothing-of-what-was-done",
-        "stop_session",
+        "_stop_one",
         "WHERE turn_id=? AND state='done'",
         "WHERE turn_id=? AND state='cut'",
         (f"{_STOP}it_names_what_was_done_before",),

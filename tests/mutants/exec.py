@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         "exec/no-beat-for-an-end",
         "Dispatcher.command_over",
-        '                await self.beats.begin("wake", one.session_key)\n',
+        '                await self.beats.begin("wake", root_of(one.session_key))\n',
         "",
         (f"{_SERVICE}its_end_is_looked_at_by_a_beat_at_once",),
     ),

@@ -115,7 +115,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat/isolated-beats-cannot-be-stopped",
-        "stop_session",
+        "_stop_one",
         "(session_key=?1 OR {_OF_ITS_OWN})",
         "session_key=?1",
         (f"{_BEATS}stop_reaches_isolated_beats",),

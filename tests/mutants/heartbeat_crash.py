@@ -64,8 +64,8 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-crash/a-stop-drops-reminders",
-        "stop_session",
-        " AND NOT {IN_BACKGROUND} AND seq < ?",
+        "_stop_one",
+        " AND kind NOT IN ('wake','job') AND seq < ?",
         " AND seq < ?",
         (f"{_JOBS}a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same",),
     ),

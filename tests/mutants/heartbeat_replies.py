@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         "heartbeat-replies/typing-for-nobody",
         "TurnRunner.journal",
-        "None if turn.kind in BY_THEMSELVES else serving",
+        "None if turn.kind in BY_THEMSELVES or turn.settings.child else serving",
         "serving",
         (f"{_SHOWN}a_job_that_fails_says_so_once",),
     ),

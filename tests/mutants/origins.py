@@ -55,7 +55,7 @@ FAULTS = (
     ),
     Fault(
         "origins/owners-are-not",
-        "questioned",
+        "untrusted",
         'one.kind == "person" and',
         "False and",
         (f"{_TESTS}words_of_owners_in_a_group_are_no_reason",),
@@ -157,8 +157,8 @@ FAULTS = (
     Fault(
         "origins/what-an-owner-wrote-is-a-file",
         "ReadTool.run",
-        "if origins is None else origins",
-        "",
+        "if origins is None or of_skill:",
+        "if True:",
         (f"{_FILES}what_an_owner_has_written_down_is_an_owners",),
     ),
     Fault(
@@ -405,7 +405,7 @@ FAULTS = (
     Fault(
         "origins/files-that-are-sent-are-ones-own",
         "_origins",
-        "for one in message.attachments]",
+        "for one in message.attachments if not one.spoken]",
         "for one in ()]",
         (
             f"{_ATTACKED}[an attachment]",

@@ -18,9 +18,9 @@ FAULTS = (
     ),
     Fault(
         "pipeline/a-broken-hook-lets-calls-through",
-        "Pipeline._hooked",
-        'raise Refused(f"Not executed: a hook has failed ({type(error).__name__}: {error}).") from None',
-        "continue",
+        "_failed",
+        'return f"a hook has failed ({hook.name}: {why})" if event.guards else None',
+        "return None",
         (f"{_PIPELINE}a_call_is_refused_at_its_step",),
     ),
     Fault(
@@ -33,8 +33,8 @@ FAULTS = (
     Fault(
         "pipeline/nobody-is-asked-what-the-configuration-wants-asked",
         "Pipeline._ask",
-        "if not matches(tool.name, self._spec.rules.asked_for) or",
-        "if matches(tool.name, self._spec.rules.asked_for) or",
+        "if not matches(tool.name, self._spec.rules.asked_for, tool.group) or",
+        "if matches(tool.name, self._spec.rules.asked_for, tool.group) or",
         (f"{_PIPELINE}what_a_person_allows_is_what_hooks_have_made_of_it",),
     ),
     Fault(

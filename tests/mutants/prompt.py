@@ -81,8 +81,8 @@ FAULTS = (
     Fault(
         "prompt/shortening-is-unexpected",
         "agent/prompt/requests.py",
-        "and before.start != after.start",
-        "and before.start > after.start",
+        "or before.start != after.start",
+        "or before.start > after.start",
         (f"{_REQUESTS}nothing_is_said_of_what_is_as_expected",),
     ),
     Fault(

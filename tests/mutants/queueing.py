@@ -197,7 +197,7 @@ FAULTS = (
     ),
     Fault(
         "queueing/a-stop-keeps-what-was-said-in-short",
-        "stop_session",
+        "_stop_one",
         "AND {UNNOTED} AND kind='message' AND seq < ?",
         "AND {UNNOTED} AND kind='nothing' AND seq < ?",
         (f"{_STORE}a_stop_drops_what_is_kept_in_short_too",),

@@ -126,8 +126,8 @@ FAULTS = (
     Fault(
         "rooms/the-prompt-outlives-its-room",
         "_fingerprint",
-        "added, tools, room]",
-        "added, tools]",
+        "added, tools, room, *skills]",
+        "added, tools, *skills]",
         (f"{_CHANGES}a_code_makes_the_session_that_all_share_a_room",),
     ),
     Fault(
@@ -140,8 +140,8 @@ FAULTS = (
     Fault(
         "rooms/tools-of-the-workspace",
         "furnishing.furnish",
-        "tools=tools_for(workspace, ",
-        "tools=tools_for(Workspace(config.workspace), ",
+        "tools_for(\n                workspace,",
+        "tools_for(\n                Workspace(config.workspace),",
         ("tests/wire/test_rooms.py::test_a_program_without_the_token_reaches_its_room_alone",),
     ),
     Fault(
@@ -210,8 +210,8 @@ FAULTS = (
     Fault(
         "rooms/the-best-of-them-decides",
         "Permissions._decided",
-        "any(asker.is_guest_for(name) for asker in askers)",
-        "all(asker.is_guest_for(name) for asker in askers)",
+        "any(asker.is_guest_for(tool) for asker in askers)",
+        "all(asker.is_guest_for(tool) for asker in askers)",
         (f"{_GUEST}a_turn_of_several_people_has_the_rights_of_the_least",),
     ),
     Fault(

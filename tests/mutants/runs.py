@@ -265,7 +265,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/a-stop-does-not-count-what-steered",
-        "stop_session",
+        "_stop_one",
         "sum(steering for _, steering in begun)",
         "0",
         ("tests/bot/runs/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),
@@ -322,8 +322,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/a-message-is-claimed-before-the-command-it-follows",
         "Pipeline._store_and_tell",
-        "set() if self._commands_coming else self._wake_early(items)",
-        "self._wake_early(items)",
+        "if self._commands_coming or not",
+        "if not",
         (f"{_AT_ONCE}::test_what_a_command_decides_is_true_for_the_message_behind_it",),
     ),
     Fault(

@@ -18,8 +18,8 @@ FAULTS = (
     Fault(
         "sessions/one-character-is-not-found",
         "indexed",
-        "(*_pairs(chunk), chunk[-1])",
-        "(*_pairs(chunk),)",
+        "(*pairs(chunk), chunk[-1])",
+        "(*pairs(chunk),)",
         (f"{_SEARCH}test_words_are_found_in_every_script",),
     ),
     Fault(

@@ -29,31 +29,31 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(700, aim=600),
-        "files": Limit(96, aim=60),
+        "calls": Limit(704, aim=600),
+        "files": Limit(97, aim=60),
         "crossings": Limit(70),
         "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(2_551),
-        "files": Limit(114),
-        "crossings": Limit(158),
+        "calls": Limit(2_557),
+        "files": Limit(115),
+        "crossings": Limit(159),
         "statements": Limit(164),
         "commits": Limit(15),
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(766),
-        "files": Limit(89),
-        "crossings": Limit(118),
+        "calls": Limit(807),
+        "files": Limit(90),
+        "crossings": Limit(132),
         "statements": Limit(70),  # one asks whether a person waits
         "commits": Limit(4),
         "hops": Limit(23),
     },
     "aged message": {
-        "calls": Limit(700, aim=600),
+        "calls": Limit(704, aim=600),
         "statements": Limit(46, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),

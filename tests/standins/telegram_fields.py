@@ -140,6 +140,7 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
     "editMessageText": {**TEXT, "message_id": INT, "inline_message_id": STR, "rich_message": RICH},
     "sendDocument": {**UPLOAD, "document": ANY, "thumbnail": ANY, "disable_content_type_detection": BOOL},
     "sendPhoto": {**UPLOAD, "photo": ANY, "show_caption_above_media": BOOL, "has_spoiler": BOOL},
+    "sendVoice": {**UPLOAD, "voice": ANY, "duration": INT},
     "deleteMessage": {"chat_id": CHAT, "message_id": INT},
     "sendChatAction": {
         "business_connection_id": STR,

@@ -1,4 +1,4 @@
-"""sendDocument and sendPhoto of the Telegram stand-in: uploads as multipart, with a caption and its entities."""
+"""Uploads of the Telegram stand-in (sendDocument, sendPhoto, sendVoice), with a caption and its entities."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.standins.telegram_ledger import Json, Refusal, Rule
 from tests.standins.telegram_text import check_text, utf16_length
 
 MAX_CAPTION = 1024
-MAX_UPLOAD = {"document": 50 * 1024 * 1024, "photo": 10 * 1024 * 1024}
+MAX_UPLOAD = {"document": 50 * 1024 * 1024, "photo": 10 * 1024 * 1024, "voice": 50 * 1024 * 1024}
 
 
 def check_upload(params: Json, field: str, complain: Any) -> tuple[str, bytes]:
@@ -21,6 +21,9 @@ def check_upload(params: Json, field: str, complain: Any) -> tuple[str, bytes]:
         raise Refusal(400, "Bad Request: file must be non-empty", rule=Rule.BAD_VALUE)
     if len(content) > MAX_UPLOAD[field]:
         raise Refusal(413, "Request Entity Too Large", rule=Rule.BAD_VALUE)
+    if field == "voice" and not content.startswith(b"OggS"):
+        # the page allows other sounds, which then are no voice messages
+        raise Refusal(400, "Bad Request: a voice message is Ogg with Opus", rule=Rule.BAD_VALUE)
     if params.get("caption"):
         if utf16_length(params["caption"]) > MAX_CAPTION:
             raise Refusal(400, "Bad Request: message caption is too long", rule=Rule.BAD_VALUE)

@@ -393,6 +393,7 @@ METHODS: dict[str, Callable[[World, Json], object]] = {
     "sendMessage": send_message,
     "sendDocument": lambda world, params: send_upload(world, params, "sendDocument", "document"),
     "sendPhoto": lambda world, params: send_upload(world, params, "sendPhoto", "photo"),
+    "sendVoice": lambda world, params: send_upload(world, params, "sendVoice", "voice"),
     "editMessageText": edit_message_text,
     "deleteMessage": delete_message,
     "sendChatAction": send_chat_action,

@@ -868,6 +868,10 @@ async def test_files_are_sent_as_what_they_are(
         assert telegram.sent[-1].method == method
         assert telegram.uploads[-1] == (name, name.encode())
     assert telegram.sent[0].text == "look"
+    (tmp_path / "a.ogg").write_bytes(b"OggS")
+    voice = OutgoingFile(str(tmp_path / "a.ogg"), "answer.ogg", "audio/ogg", says="hello")
+    assert isinstance(await channel.send(outgoing("", action=Action.FILE, file=voice)), Sent)
+    assert (telegram.sent[-1].method, telegram.uploads[-1]) == ("sendVoice", ("answer.ogg", b"OggS"))
     (tmp_path / "a.pdf").unlink()
     assert isinstance(await channel.send(outgoing("", action=Action.FILE, file=file)), Refused)
 

@@ -13,16 +13,19 @@ from urllib.parse import quote
 
 import httpx2
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from agent.events import AgentEvent, UpdateEvent, load
 from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView, UsageView
+from bot.mcp.servers import ToolView
 from bot.persistence.approvals import VERDICTS, Approval, Choice, Granted
 from bot.persistence.balance import Balance
 from bot.persistence.freezes import Freeze, Thawed, What
 from bot.persistence.people import Person, Standing
 from bot.persistence.sessions import Hit, TranscriptView
+from bot.persistence.skills import SkillView
 from bot.sessions.formats import Format
 from bot.sessions.service import Exported, TakenIn
 
@@ -35,6 +38,14 @@ _PATIENCE = 10.0
 _LONG = 600.0
 # Seconds without a sign of life that end a stream; the service gives one every 15.
 _SILENCE = 60.0
+
+
+class Sent(TypedDict):
+    """What became of a message that was sent: sent, planned, uncertain or not sent, its ids, and why not."""
+
+    state: str
+    ids: tuple[str, ...]
+    reason: str
 
 
 class Unreachable(Exception):
@@ -84,6 +95,11 @@ class Client:
         path, query = f"/v1/agent/{run_id}", {"wait": f"{seconds:g}"}
         return await self._ask(RunView, "GET", path, params=query, timeout=patience)
 
+    async def send(self, to: str, text: str, key: str) -> Sent:
+        """Say something in a conversation; where it cannot be said it is Rejected. key: as of `submit`."""
+        body, headers = {"to": to, "text": text}, {"Idempotency-Key": key}
+        return await self._ask(Sent, "POST", "/v1/send", json=body, headers=headers, timeout=_LONG)
+
     async def abort(self, run_id: str) -> None:
         """End a run; one that has ended already stays as it is."""
         await self._ask(RunView, "DELETE", f"/v1/agent/{run_id}")
@@ -128,6 +144,14 @@ class Client:
         """Accept a message without an explanation; one that is explained is Rejected."""
         return await self._ask(Balance, "POST", "/v1/balance", json={"message": message})
 
+    async def mcp(self) -> Sequence[ToolView]:
+        """All tools that MCP servers have shown."""
+        return await self._ask(list[ToolView], "GET", "/v1/mcp")
+
+    async def accept_mcp(self, server: str) -> Sequence[ToolView]:
+        """Let the tools of a server be called as it shows them; a server that is not known is Rejected."""
+        return await self._ask(list[ToolView], "POST", "/v1/mcp/accept", json={"server": server})
+
     async def heartbeat(self) -> HeartbeatView:
         """How the heartbeat stands."""
         return await self._ask(HeartbeatView, "GET", "/v1/heartbeat")
@@ -148,6 +172,14 @@ class Client:
     async def thaw(self) -> Thawed:
         """Let everything go on."""
         return await self._ask(Thawed, "POST", "/v1/thaw", json={})
+
+    async def skills(self) -> list[SkillView]:
+        """All skills of the workspace."""
+        return await self._ask(list[SkillView], "GET", "/v1/skills")
+
+    async def accept(self, name: str, digest: str = "") -> None:
+        """Let a skill count as looked at; what cannot be used is Rejected."""
+        await self._ask(dict[str, str], "POST", "/v1/skills", json={"name": name, "digest": digest})
 
     async def approvals(self) -> list[Approval]:
         """What waits for a decision."""

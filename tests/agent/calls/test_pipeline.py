@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ from pydantic import field_validator
 from agent.calls.loop_guard import NOTE, OVER_NOTE, REFUSAL
 from agent.errors import ToolError
 from agent.events import Outcome, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from agent.hooks import BeforeToolCall, Hook, ToolResultPersist
 from agent.message import ToolOutput, ToolResult
-from agent.tools.base import Ask, CallContext, Hook, HookedCall, Parameters, Refused, Tool
+from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
 from bot.persistence.approvals import Choice
 from bot.telemetry.redact import MASK
 from tests.asking import approval
@@ -71,30 +71,30 @@ class TracingTool(Tool[Trace]):
         return ToolOutput(text=self.says or f"did {parameters.label}")
 
 
-class TracingHook(Hook):
-    """Puts `+` behind labels before, and its name behind results after."""
+def tracing(name: str = "hook", *, changes: bool = True) -> list[Hook]:
+    """Hooks that put `+` behind labels before (changes), and their name behind results after."""
 
-    def __init__(self, name: str = "hook") -> None:
-        self.name = name
-
-    async def before(self, call: HookedCall) -> HookedCall:
-        """See Hook."""
-        STEPS.append(f"{self.name} before {call.arguments.get('label')}")
-        match call.arguments.get("label"):
+    async def before(call: BeforeToolCall) -> object:
+        label = call.tool_input.get("label")
+        STEPS.append(f"{name} before {label}")
+        match label:
             case "stop":
-                raise Refused("A hook says no.")
+                return {"block": True, "reason": "A hook says no."}
             case "break":
                 raise ValueError("the hook is broken")
-            case str(label):
-                return replace(call, arguments={"label": f"{label}+"})
-        return call
+            case str() if changes:
+                return {"tool_input": {"label": f"{label}+"}}
+        return None
 
-    async def after(self, call: HookedCall, output: ToolOutput) -> ToolOutput:
-        """See Hook."""
-        STEPS.append(f"{self.name} after {call.arguments.get('label')}")
-        if "odd" in output.text:
+    async def after(call: ToolResultPersist) -> object:
+        STEPS.append(f"{name} after {call.tool_input.get('label')}")
+        if "odd" in call.text:
             raise ValueError("the hook is broken")
-        return replace(output, text=f"{output.text} ({self.name})")
+        return {"text": f"{call.text} ({name})"}
+
+    return [
+        Hook(point=one.point, name=name, call=of) for one, of in ((BeforeToolCall, before), (ToolResultPersist, after))
+    ]
 
 
 def results(hark: Hark) -> list[ToolResult]:
@@ -117,7 +117,7 @@ def states(hark: Hark) -> list[str]:
 
 async def test_the_order_of_the_steps(tmp_path: Path) -> None:
     tool = TracingTool()
-    hooks = (TracingHook("first"), TracingHook("second"))
+    hooks = (*tracing("first"), *tracing("second"))
     async with running(tmp_path, tools=lambda watch: [tool], hooks=hooks) as hark:
         told, reply = await act(hark, "functions.ACT", {"label": "it"})
         assert STEPS == [
@@ -140,11 +140,11 @@ async def test_the_order_of_the_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "config", "told", "state", "steps"),
     [
-        ({"label": "stop"}, {}, "A hook says no.", "denied", ["hook before stop"]),
+        ({"label": "stop"}, {}, "Not executed: A hook says no.", "denied", ["hook before stop"]),
         (
             {"label": "break"},
             {},
-            "Not executed: a hook has failed (ValueError: the hook is broken).",
+            "Not executed: a hook has failed (hook: ValueError: the hook is broken).",
             "denied",
             ["hook before break"],
         ),
@@ -164,13 +164,13 @@ async def test_the_order_of_the_steps(tmp_path: Path) -> None:
 async def test_a_call_is_refused_at_its_step(
     tmp_path: Path, arguments: dict[str, Any], config: dict[str, Any], told: str, state: str, steps: list[str] | int
 ) -> None:
-    class Plain(TracingHook):
-        async def before(self, call: HookedCall) -> HookedCall:
-            changed = await super().before(call)
-            return call if call.arguments["label"] in ("fails",) else changed
-
     tool = TracingTool()
-    async with running(tmp_path, tools=lambda watch: [tool], hooks=[Plain()], config={"tools": config}) as hark:
+    async with running(
+        tmp_path,
+        tools=lambda watch: [tool],
+        hooks=tracing(changes=arguments["label"] != "fails"),
+        config={"tools": config},
+    ) as hark:
         said, reply = await act(hark, "act", arguments)
         assert said.split("\n")[0] == told
         assert states(hark) == [state]
@@ -195,7 +195,7 @@ async def test_a_tool_may_refuse_and_any_step_may_fail(tmp_path: Path, monkeypat
 async def test_what_a_person_allows_is_what_hooks_have_made_of_it(tmp_path: Path) -> None:
     tool = TracingTool()
     config = {"tools": {"require_approval": ["a*"]}}
-    async with running(tmp_path, tools=lambda watch: [tool], hooks=[TracingHook()], config=config) as hark:
+    async with running(tmp_path, tools=lambda watch: [tool], hooks=tracing(), config=config) as hark:
         hark.model.add(Call("act", {"label": "it"}))
         hark.model.add("done")
         await hark.write("go")

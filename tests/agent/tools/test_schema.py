@@ -10,7 +10,7 @@ from pydantic import Field
 
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.registry import NAMES, tools_for
+from agent.tools.registry import NAMES, SESSIONS, tools_for
 from agent.tools.schema import ArgumentsError, parse_arguments, spec
 from agent.tools.workspace import Workspace
 from bot.config.web import Web
@@ -102,4 +102,4 @@ def test_good_arguments_become_parameters() -> None:
 def test_the_tools_there_are(tmp_path: Path) -> None:
     made = commands(tmp_path)
     offered = tools_for(Workspace(tmp_path), commands=(made.exec, made.process, *web_tools(Web())))
-    assert [tool.name for tool in offered] == list(NAMES)
+    assert [*(tool.name for tool in offered), *SESSIONS] == list(NAMES)

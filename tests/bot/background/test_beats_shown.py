@@ -9,6 +9,7 @@ import pytest
 from agent import models
 from agent.events import AgentEnd, AgentStart, MessageEnd, MessageUpdate, Outcome
 from agent.models.base import ModelClient, ModelSpec
+from agent.tools.registry import SESSIONS
 from bot.cli.terminal.view import Piece, View
 from bot.persistence.approvals import Choice
 from bot.persistence.schedules import Job
@@ -291,7 +292,7 @@ async def test_a_light_beat_has_no_files_of_the_workspace(tmp_path: Path, isolat
         assert "You love gardens" in first.system
         assert (last.system, last.tools) == (first.system, first.tools)
         lacks = {tool.name for tool in first.tools} - {tool.name for tool in light.tools}
-        nothing = {"schedule", "task_list"} if isolated else set()
+        nothing = {"schedule", "task_list", *SESSIONS} if isolated else set()
         assert lacks == nothing, "a session of its own orders nothing, and nobody watches its work"
 
 

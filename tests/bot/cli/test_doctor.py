@@ -121,6 +121,16 @@ async def test_what_keeps_it_from_starting_is_wrong(tmp_path: Path) -> None:
     assert "model" not in found
 
 
+async def test_hooks_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("hooks: {agent_end: [{command: [./x]}]}\n")
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks/guard.py").write_text("import no_such\nasync def message_sending(event): pass\n")
+    ((state, text),) = (await examined(tmp_path))["hooks"]
+    assert state == "wrong"
+    assert "guard.py cannot be used as hooks: ModuleNotFoundError: No module named 'no_such'" in text
+    assert text.endswith("Until that is mended, message_sending forbids everything")
+
+
 async def test_a_program_as_the_model_is_asked_for_a_word(tmp_path: Path) -> None:
     if choose("auto").sandbox is None:
         pytest.skip(choose("auto").why)

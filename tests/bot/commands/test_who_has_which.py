@@ -14,11 +14,12 @@ TABLE = {
     **dict.fromkeys(("help", "start", "status", "whoami", "stop", "retry", "tools", "answer"), "everybody everywhere"),
     "reanswer": "everybody everywhere",
     **dict.fromkeys(("new", "reset", "compact", "model", "models", "think", "verbose", "reasoning"), "guests directly"),
-    **dict.fromkeys(("usage", "context", "queue", "undo", "redo", "fork", "activation"), "guests directly"),
+    **dict.fromkeys(("usage", "context", "queue", "undo", "redo", "fork", "activation", "memory"), "guests directly"),
+    "voice": "guests directly",
     **dict.fromkeys(("approve", "approvals"), "approvers"),
     **dict.fromkeys(("freeze", "thaw", "restart", "config", "pairing", "allowlist", "people", "send"), "owners"),
     **dict.fromkeys(("why", "budget", "heartbeat", "schedule", "sessions", "export"), "owners"),
-    **dict.fromkeys(("memory", "skills", "subagents"), "owners"),
+    **dict.fromkeys(("skills", "skill", "subagents"), "owners"),
 }
 # What is typed so that the command changes nothing here; else its name alone.
 TYPED = {"restart": "/restart nothing", "freeze": "/freeze nothing"}

@@ -177,7 +177,7 @@ agent:
   max_steps: true
   model: antropic/claude
 owners: [telegram:1, foo:2, 12]
-hooks: []
+transcription: []
 chanels: {}
 channels:
   telegram:
@@ -203,7 +203,7 @@ agent: {}
             "config.yaml:7: owners[2]: found `12`; allowed: <platform>:<id> such as telegram:12345, with "
             "one of "
             "telegram, discord, slack, console, http",
-            "config.yaml:8: hooks: this part of Hark is not in this version yet; remove it",
+            "config.yaml:8: transcription: found a list; allowed: a mapping of keys to values",
             "config.yaml:9: chanels: unknown key; nearest known name is `channels`",
             "config.yaml:13: channels.telegram.dm.allow_from[1]: found `bob`; allowed: a Telegram user "
             "id, which is "
@@ -313,8 +313,8 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
-                "hooks: []\n",
-                "config.yaml:1: hooks: this part of Hark is not in this version",
+                "transcription: []\n",
+                "config.yaml:1: transcription: found a list; allowed: a mapping of keys to values",
             ),
             (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",
@@ -397,15 +397,15 @@ tools: {{deny: "${{KEY}}"}}
 
     @pytest.mark.parametrize("key", ["allow", "deny"])
     def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
-        found = mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - pdf_*\n  - group:sf")
+        found = mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - pdf*\n  - group:sf")
         known = f"allowed: {', '.join(sorted((*NAMES, MESSAGE, SCHEDULE)))}, {', '.join(GROUPS)}, and * for anything"
         assert found == [
             f"config.yaml:4: tools.{key}[1]: `exce` is no tool; {known}; nearest is `exec`",
             f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; {known}; nearest is `write`",
-            f"config.yaml:7: tools.{key}[4]: `pdf_*` is no tool; {known}",
+            f"config.yaml:7: tools.{key}[4]: `pdf*` is no tool; {known}",
             f"config.yaml:8: tools.{key}[5]: `group:sf` is no tool; {known}; nearest is `group:fs`",
         ]
-        assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad, 'Group:Web']}}").tools
+        assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad, 'Group:Web', tracker_*]}}").tools
 
     @pytest.mark.parametrize(
         ("text", "place"),

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from bot.background.control import Control
 from bot.config.model import Gateway as Address
 from bot.gateway.app import build
+from bot.gateway.send_routes import SendRoutes
 from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
 from bot.gateway.usage import UsageReport
@@ -40,9 +41,12 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
         usage=UsageReport(parts.store, parts.clock),
         sessions=parts.sessions,
         forget=parts.forget,
+        sending=SendRoutes(parts.store, parts.outbox, parts.dispatcher.conversations),
         freezer=parts.freezer,
         book=parts.book,
         restart=parts.restart,
+        skills=parts.skills,
+        mcp=parts.mcp,
     )
     return Gateway(served, folder / "hark.sock", tcp)
 

@@ -67,9 +67,3 @@ async def test_memory_lists_the_files_of_the_room(tmp_path: Path) -> None:
         assert lines[0] == "- MEMORY.md, 32 bytes: `What I know`"
         assert lines[1] == "- memory/2026-07-32.md, 6 bytes: `Day 32`", "a link is no file"
         assert lines[-1] == "- and 2 older files in memory/"
-
-
-async def test_what_comes_with_a_later_version_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        for name in ("skills", "subagents"):
-            assert await command(hark, f"/{name}") == f"This version has no {name} yet; they come with a later one."

@@ -34,7 +34,7 @@ async def spent(hark: Hark, sender: str = "1") -> None:
     """Use the budget up, and park a turn."""
     hark.model.add("one")
     assert (await hark.say("first", sender=sender)).outcome is Outcome.COMPLETED
-    hark.stored.spoil("UPDATE usage SET input=500")
+    hark.stored.spoil("UPDATE usage SET input=1000")
     assert (await hark.say("second", sender=sender)).outcome is Outcome.PARKED
 
 

@@ -35,8 +35,11 @@ CODING = {
     "grep",
     "exec",
     "process",
+    "memory_write",
+    "memory_search",
+    "memory_get",
 }
-LATER = {"web_fetch", "memory_get", "sessions_spawn"}  # of later versions, or not for guests
+LATER = {"web_fetch", "sessions_spawn"}  # of later versions, or not for guests
 OF_OWNERS = {"schedule"}
 TOOLS = (*sorted(CODING), *sorted(LATER), *OF_OWNERS)
 GROUPS = {"groups": {"policy": "open", "require_mention": False}}

@@ -23,9 +23,11 @@ async def test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send() 
     outbox = SimpleNamespace(notice=lambda *_: (), planning=lambda *_: contextlib.nullcontext(None), send=sent.append)
     given = SimpleNamespace(outbox=outbox, store=SimpleNamespace(compactions=SimpleNamespace(tell=tell)))
     place = SimpleNamespace(kind=ChatKind.DIRECT, channel="telegram")
-    turn = SimpleNamespace(kind=TurnKind.REPLY, place=place, turn_id="t", conv_id=1, run=None)
+    whose = {"session_key": "agent:main:telegram:dm:1", "conv_id": 1}
+    turn = SimpleNamespace(kind=TurnKind.REPLY, place=place, turn_id="t", run=None, **whose)
     run = asyncio.create_task(Keeping(given, turn, None, print).lasts())  # type: ignore[arg-type]
-    await asked.wait()
+    async with asyncio.timeout(10):
+        await asked.wait()
     run.cancel()
     await asyncio.sleep(0)
     stored.set()

@@ -21,7 +21,7 @@ def answer(request: Request) -> str:
     return FACT if "ummar" in asked and FACT in json.dumps(request.body) else "I see."
 
 
-@pytest.mark.parametrize(("window", "trained"), [(16_384, 131_072), (32_768, 10_000)])
+@pytest.mark.parametrize(("window", "trained"), [(16_384, 131_072), (32_768, 13_000)])
 async def test_nothing_is_left_out_in_silence(tmp_path: Path, window: int, trained: int) -> None:
     async with OllamaServer(trained=trained) as server:
         server.default = answer

@@ -28,6 +28,7 @@ HOT = {
     f"SELECT step FROM entry WHERE turn_id=? AND {indexes.CUT_ANSWER}": "entry_cut",
     f"SELECT turn_id FROM approval WHERE {indexes.OPEN_APPROVAL} AND expires_at <= ?": "approval_expires",
     f"SELECT turn_id FROM approval WHERE approval.{indexes.UNTOLD_APPROVAL}": "approval_untold",
+    f"SELECT room FROM memory WHERE {indexes.OPEN_MEMORY} AND state='pending' ORDER BY memory_id": "memory_open",
     f"SELECT pid FROM tool_call WHERE {indexes.WITH_PROCESS}": "tool_call_process",
 }
 

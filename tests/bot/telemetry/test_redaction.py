@@ -24,6 +24,11 @@ SECRETS = {
     "gateway": "a-long-token-of-the-gateway",
     "collector": "a-key-of-the-collector-0123456789",
     "search": "a-key-of-the-search-0123456789",
+    "embeddings": "a-key-of-the-embeddings-0123456789",
+    "transcription": "a-key-of-the-transcription-0123456789",
+    "speech": "a-key-of-the-speech-0123456789",
+    "MCP header": "a-token-of-a-server-0123456789",
+    "MCP variable": "a-key-of-a-program-0123456789",
     "first key": "sk-first-0123456789",
     "second key": "sk-second-0123456789",
     "ANTHROPIC_API_KEY": "sk-ant-0123456789",
@@ -47,13 +52,24 @@ def configured() -> Config:
             "gateway": {"token": SECRETS["gateway"]},
             "web": {"search": {"provider": "brave", "api_key": SECRETS["search"]}},
             "telemetry": {"otlp": {"endpoint": "http://localhost:4318", "headers": {"key": SECRETS["collector"]}}},
+            "memory": {
+                "embeddings": {"base_url": "http://localhost:1/v1", "model": "m", "api_key": SECRETS["embeddings"]}
+            },
+            "transcription": {"base_url": "http://localhost:1/v1", "api_key": SECRETS["transcription"]},
+            "speech": {"base_url": "http://localhost:1/v1", "api_key": SECRETS["speech"]},
+            "mcp": {
+                "servers": {
+                    "far": {"url": "http://localhost:1/mcp", "headers": {"Authorization": SECRETS["MCP header"]}},
+                    "near": {"command": "server", "env": {"API_KEY": SECRETS["MCP variable"]}},
+                }
+            },
             "providers": {
                 "one": {"api": "openai-chat", "api_keys": [SECRETS["first key"], SECRETS["second key"]]},
             },
         }
     )
     kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
-    assert kinds == 14, "a new secret must be added to this test"
+    assert kinds == 19, "a new secret must be added to this test"
     return config
 
 

@@ -171,7 +171,7 @@ def test_files_are_references_that_can_be_renewed(world: World) -> None:
     event = EVENTS["guild: attachments"]["d"]
     assert image.ref == event["attachments"][0]["url"]
     (voice,) = one("dm: voice message", world).attachments
-    assert voice.kind == "audio"
+    assert (voice.kind, voice.spoken, image.spoken) == ("audio", True, False)
 
 
 def test_other_bots_are_bots(world: World) -> None:

@@ -78,7 +78,11 @@ def test_a_command_for_this_bot_loses_its_address(text: str, expected: str) -> N
             {"photo": [FILE | {"file_id": "small"}, FILE]},
             Attachment(kind="image", ref="F1", mime="image/jpeg", size=12),
         ),
-        ({"voice": FILE | {"mime_type": "audio/ogg"}}, Attachment(kind="audio", ref="F1", mime="audio/ogg", size=12)),
+        (
+            {"voice": FILE | {"mime_type": "audio/ogg"}},
+            Attachment(kind="audio", ref="F1", mime="audio/ogg", size=12, spoken=True),
+        ),
+        ({"audio": FILE}, Attachment(kind="audio", ref="F1", size=12)),
         ({"video_note": FILE}, Attachment(kind="video", ref="F1", size=12)),
         (
             {"document": FILE | {"file_name": "a.pdf", "mime_type": "application/pdf"}},

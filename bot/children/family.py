@@ -1,0 +1,159 @@
+"""Decides which session may start, see and write to which: a session its sub-agents, and an owner's every other one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.errors import ToolError
+from agent.models.fleet import Fleet
+from agent.tools.base import CallContext
+from agent.tools.registry import SESSIONS
+from bot import wording
+from bot.clock import Clock
+from bot.compose import named
+from bot.config.model import Agent
+from bot.persistence.children import SENT, SENT_HEAD, TASK, TASK_HEAD, NewChild, SessionView, started
+from bot.persistence.settings import ChildRules, SessionSettings
+from bot.persistence.turns import Turn
+from bot.runs.permissions import Offer
+from bot.runs.rooms import Room
+from bot.store.codec import ORIGINS
+from bot.store.store import Store
+from channels.message import InboundKind, InboundMessage, Origin
+from channels.session_key import CHILD, child_key, parse, root_of
+
+# The most sessions that are listed, and characters of a label.
+MOST = 50
+_LABEL = 64
+# Characters of the id of a sub-agent.
+_ID = 8
+
+
+@dataclass(eq=False, kw_only=True)
+class Family:
+    """The sub-agents of a service."""
+
+    store: Store
+    clock: Clock
+    fleet: Fleet
+    # Lets a session run; it is given the key, and whether it is work of the background.
+    wake: Callable[[str, bool], None]
+    # Returns whether an owner wrote a message.
+    is_owner: Callable[[InboundMessage], bool]
+    # `agent` of the configuration.
+    agent: Agent
+
+    # The turns that run, see `Toolbox.working`.
+    working: dict[str, tuple[Turn, Room, Offer]] = field(default_factory=dict, init=False)
+
+    def kin(self, context: CallContext) -> "Kin":
+        """Return what the turn of a call may see and write to."""
+        return Kin(self, *self.working[context.turn_id])
+
+    async def sentence(self) -> str:
+        """Return how many sub-agents there are at present; empty if there are none."""
+        found = await self.store.children.open("")
+        return f"{len(found)} at work, `/subagents` shows them" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The sessions that the run of a turn may see and write to."""
+
+    family: Family
+    turn: Turn
+    room: Room
+    # What the turn is offered.
+    offer: Offer
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the turn sees every session: nobody but owners has written it, and nobody else can write there."""
+        own = self.turn.session_key
+        return root_of(own) == own and self.room.owned and self.offer.by_owners
+
+    async def visible(self) -> Sequence[SessionView]:
+        """Return the sessions that the turn sees. Raises StoreUnavailable."""
+        return await self.family.store.children.visible(self.turn.session_key, MOST, everything=self.sees_all)
+
+    def check(self, session_key: str) -> str:
+        """Return the session of a key, the turn's own for an empty one. Raises ToolError if it is not seen."""
+        own = self.turn.session_key
+        if session_key and session_key != own and not self.is_below(session_key) and not self.sees_all:
+            raise ToolError(
+                f"There is no session {session_key!r} that this conversation may see; sessions_list has all."
+            )
+        return session_key or own
+
+    def is_below(self, session_key: str) -> bool:
+        """Return whether a session is one of a sub-agent of the turn's own."""
+        return session_key.startswith(f"{self.turn.session_key}{CHILD}")
+
+    async def start(self, context: CallContext, task: str, label: str, settings: SessionSettings) -> str:
+        """Start a sub-agent and return what the model is told. Raises ToolError, StoreUnavailable."""
+        family, turn, offer = self.family, self.turn, self.offer
+        if context.background:
+            raise ToolError("Nobody is here to whom it could be told: what runs by itself starts no sub-agents.")
+        wanted = settings.model
+        if wanted and not family.fleet.knows(wanted):
+            raise ToolError(f"There is no model {wanted!r}. Leave it out, and the model of this conversation works.")
+        if wanted and not offer.by_owners and family.agent.guest_models and wanted not in family.agent.guest_models:
+            raise ToolError(f"{wanted} is not for this person to choose: {', '.join(family.agent.guest_models)} are.")
+        depth, most_depth = len(parse(turn.session_key).children) + 1, family.agent.subagents.max_depth
+        if depth > most_depth:
+            raise ToolError("No sub-agents are started here: `agent.subagents.max_depth` is reached.")
+        without = (*offer.refused, *(SESSIONS if depth == most_depth else ()))
+        usable = tuple(name for name in offer.names if name not in without)
+        timeout = settings.child.timeout if settings.child else 0
+        rules = ChildRules(
+            tools=usable, as_guest=tuple(sorted(offer.as_guest)), by_owners=offer.by_owners, timeout=timeout
+        )
+        here = turn.settings
+        settings = SessionSettings(
+            model=wanted or here.model or turn.messages[-1].model,
+            thinking=settings.thinking or here.thinking or turn.messages[-1].thinking,
+            child=rules,
+        )
+        label = wording.one_line(label.strip() or task)[:_LABEL] or "sub-agent"
+        child = NewChild(
+            session_key=child_key(turn.session_key, family.clock.new_id().replace("-", "")[-_ID:]),
+            label=label,
+            task=self._message(context, f"{TASK}{turn.turn_id}:{context.call_id}", task, TASK_HEAD, self._origin()),
+            turn_id=family.clock.new_id(),
+            settings=settings,
+            call_id=context.call_id,
+        )
+        most = family.agent.subagents.max_children
+        if not await family.store.children.start(turn.run, child, most):
+            raise ToolError(f"{most} sub-agents of this conversation work already, as many as may at the same time.")
+        family.wake(child.session_key, True)
+        return started(named(label), child.session_key)
+
+    async def send(self, context: CallContext, session_key: str, text: str) -> str:
+        """Let a text cause a turn in another session, and return what the model is told. Raises ToolError."""
+        store, below = self.family.store, self.is_below(self.check(session_key))
+        if not session_key or session_key == self.turn.session_key:
+            raise ToolError("That is this conversation: what you answer is said here anyway.")
+        origin = self._origin() if below else await store.children.place(session_key)
+        if origin is None or (below and not any(one.session_key == session_key for one in await self.visible())):
+            raise ToolError(f"There is nobody in the session {session_key!r} who could be told anything.")
+        key = f"{SENT}{self.turn.turn_id}:{context.call_id}"
+        await store.children.send(self.turn.run, self._message(context, key, text, SENT_HEAD, origin), session_key)
+        self.family.wake(session_key, True)
+        return "Sent. What it comes to is told here by itself." if below else "Sent. The answer is given there."
+
+    def _origin(self) -> Origin:
+        """Return in whose name a sub-agent works: of several senders that of one who is no owner, if there is one."""
+        guests = [one for one in self.turn.messages if not self.family.is_owner(one)]
+        return replace((guests or self.turn.messages)[-1].origin, message_id="")
+
+    def _message(self, context: CallContext, key: str, text: str, head: str, origin: Origin) -> InboundMessage:
+        bears = context.bears()
+        return InboundMessage(
+            origin=origin,
+            event_key=key,
+            kind=InboundKind.CHILD,
+            text=text,
+            extra_context=head,
+            sent_at=self.family.clock.now(),
+            origins=ORIGINS.dump(bears) if bears else "",
+        )

@@ -1,0 +1,173 @@
+"""The tools about sessions: `sessions_spawn`, `sessions_list`, `sessions_history`, `sessions_send`, `session_status`.
+
+None of them waits for another session: what a sub-agent comes to is a message of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agent.errors import ToolError
+from agent.message import Message, Provenance, ToolOutput, merged
+from agent.tools.base import CallContext, Parameters, Sink, Tool
+from bot.children.family import Family, Kin
+from bot.compose import shortened
+from bot.persistence.children import SPAWN, SessionView
+from bot.persistence.settings import ChildRules, SessionSettings
+from channels.session_key import root_of
+
+# Lines of a history, and characters of each.
+_LINES, _LINE = 30, 2000
+
+
+class SpawnParameters(Parameters):
+    """Of `sessions_spawn`."""
+
+    task: str = Field(min_length=1, description="Complete: the sub-agent does not see this conversation.")
+    label: str = Field(default="", description="A few words by which it is named to people.")
+    model: str = Field(default="", description="provider/model; else as here.")
+    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    timeout_seconds: float = Field(default=0, ge=0, le=86_400, description="Running time; 0: as configured.")
+
+
+class SessionParameters(Parameters):
+    """Of tools that look at one session."""
+
+    session: str = Field(default="", description="Its key; else this conversation.")
+
+
+class SendParameters(Parameters):
+    """Of `sessions_send`."""
+
+    session: str = Field(description="Its key, as sessions_list has it.")
+    message: str = Field(min_length=1)
+
+
+class SpawnTool(Tool[SpawnParameters]):
+    """See `make`."""
+
+    name = SPAWN
+    description = (
+        "Leave a part of the work to a sub-agent, which works on it by itself beside this conversation. It returns at"
+        " once; what the sub-agent comes to is told you later in a message of its own, so do not wait or ask for it."
+    )
+    parameters = SpawnParameters
+    changes = True
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    async def run(self, parameters: SpawnParameters, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        asked = SessionSettings(
+            model=parameters.model, thinking=parameters.thinking, child=ChildRules(timeout=parameters.timeout_seconds)
+        )
+        return ToolOutput(text=await self._family.kin(context).start(context, parameters.task, parameters.label, asked))
+
+
+class SessionsListTool(Tool[Parameters]):
+    """See `make`."""
+
+    name = "sessions_list"
+    description = "This conversation and its sub-agents; for an owner in private every conversation."
+    parameters = Parameters
+    parallel_safe = True
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        return ToolOutput(
+            text="\n".join(map(_line, await self._family.kin(context).visible())) or "There are none yet."
+        )
+
+
+class SessionsHistoryTool(Tool[SessionParameters]):
+    """See `make`."""
+
+    name = "sessions_history"
+    description = "The newest lines of a session."
+    parameters = SessionParameters
+    parallel_safe = True
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        kin = self._family.kin(context)
+        key = kin.check(parameters.session)
+        lines = await self._family.store.children.history(key, _LINES)
+        if not lines:
+            raise ToolError(f"Nothing was said in {key!r}.")
+        return ToolOutput(text="\n\n".join(map(_said, lines)), origins=_origins(key, kin, lines))
+
+
+class SessionsSendTool(Tool[SendParameters]):
+    """See `make`."""
+
+    name = "sessions_send"
+    description = "Say something in another session, which then works on it. It returns at once."
+    parameters = SendParameters
+    changes = True
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    async def sink(self, parameters: SendParameters, context: CallContext) -> Sink:
+        """See Tool."""
+        return "look" if self._family.kin(context).is_below(parameters.session) else "send"
+
+    async def run(self, parameters: SendParameters, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        if context.as_guest and not self._family.kin(context).is_below(parameters.session):
+            raise ToolError("Whoever asks here may write to sub-agents of this conversation alone.")
+        return ToolOutput(text=await self._family.kin(context).send(context, parameters.session, parameters.message))
+
+
+class SessionStatusTool(Tool[SessionParameters]):
+    """See `make`."""
+
+    name = "session_status"
+    description = "What happens in a session and in its sub-agents."
+    parameters = SessionParameters
+    parallel_safe = True
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        key = self._family.kin(context).check(parameters.session)
+        found = await self._family.store.children.visible(key, _LINES)
+        settings = await self._family.store.settings.of(key)
+        chosen = f"model {settings.model or 'as configured'}, thinking {settings.thinking or 'as configured'}"
+        own = [one for one in found if one.session_key == key]
+        if not own:
+            raise ToolError(f"There is no session {key!r}.")
+        return ToolOutput(text="\n".join((_line(own[0]), chosen, *(_line(one) for one in found if one not in own))))
+
+
+def make(family: Family) -> tuple[Tool[Any], ...]:
+    """Return the tools, which all runs share."""
+    tools = (SpawnTool, SessionsListTool, SessionsHistoryTool, SessionsSendTool, SessionStatusTool)
+    return tuple(tool(family) for tool in tools)
+
+
+def _line(one: SessionView) -> str:
+    waiting = f", {one.waiting} waiting" if one.waiting else ""
+    return f"{one.session_key}{f' ({one.label})' if one.label else ''}: {one.state or 'idle'}{waiting}"
+
+
+def _said(line: Message) -> str:
+    who = "you" if line.role == "assistant" else "asked"
+    return f"{who}: {shortened(line.text, _LINE)}"
+
+
+def _origins(key: str, kin: Kin, lines: Sequence[Message]) -> tuple[Provenance, ...]:
+    """Return the origins of lines: the words of others are their own in their session, and nobody's elsewhere."""
+    strange = root_of(key) != root_of(kin.turn.session_key)
+    found = (one for line in lines for one in line.all_origins)
+    return merged((*found, *((Provenance("person", f"the session {key}"),) if strange else ())))

@@ -1,0 +1,1 @@
+"""Hooks of the service: its points, and how hooks are found in a folder, commands and addresses."""

@@ -1,0 +1,1 @@
+"""The memory of rooms: its files, what finds them, and what is written into them."""

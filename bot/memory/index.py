@@ -1,0 +1,276 @@
+"""The index over the memory of one room, in a file of its own in the state directory (`memory-<hash>.db`).
+
+No search of one room can meet words of another. Before each search the files are looked at, and what has changed is
+read again, so that nothing that is found is outdated. The index can always be made anew: a damaged file is deleted.
+All methods block.
+"""
+
+import contextlib
+import hashlib
+import heapq
+import math
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from agent.memory.base import ENDING, FILE, FOLDER, MemoryUnavailable
+from agent.tools.lineage import FileState
+from agent.tools.workspace import Workspace, WorkspaceError
+from bot.memory import terms
+from bot.memory.pieces import pieces
+from bot.store.database import forgiving
+
+T = TypeVar("T")
+
+_VERSION = 1
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE file (                         -- a file whose pieces are known
+  file_id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
+  sign TEXT NOT NULL,                       -- what its entry in the folder said; empty: look into it again
+  digest TEXT NOT NULL, changed INTEGER NOT NULL
+) STRICT;
+CREATE TABLE piece (
+  piece_id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL REFERENCES file, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  above TEXT NOT NULL, text TEXT NOT NULL, digest TEXT NOT NULL
+) STRICT;
+CREATE INDEX piece_of_file ON piece (file_id);
+CREATE INDEX piece_by_digest ON piece (digest);
+CREATE TABLE vector (                       -- of the words of pieces, by the model that has made it
+  digest TEXT NOT NULL, model TEXT NOT NULL, bits BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (digest, model)
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5(inside, above, tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'");
+CREATE VIRTUAL TABLE known USING fts5vocab(words, row);
+PRAGMA user_version={_VERSION};
+COMMIT;
+"""
+# Nanoseconds within which a file may change again without looking different.
+_UNSETTLED = 50_000_000
+# The most places of words that are read to find candidates, and the most candidates.
+_PLACES, CANDIDATES = 12_000, 50
+# The most words that are looked for together.
+_TOGETHER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A piece of the memory as the index holds it."""
+
+    path: str
+    first: int
+    last: int
+    above: str
+    text: str
+    # The forms of the words in the text, and of those above it and in the name of the file.
+    words: Sequence[str]
+    context: Sequence[str]
+    # What the file held.
+    state: FileState
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The pieces that may answer a question, and in how many pieces of all there are each word stands."""
+
+    total: int
+    # Whether there is any file in the folder of the memory, even an empty one.
+    has_days: bool
+    counts: dict[str, int]
+    rows: dict[int, Row]
+
+
+class Index:
+    """The index of one room; see the module."""
+
+    def __init__(self, state: Path, room: Workspace) -> None:
+        """state: the state directory."""
+        name = hashlib.sha256(room.whole(()).encode()).hexdigest()[:32]
+        self._path = state / f"memory-{name}.db"
+        self.room = room
+        self._lock = threading.Lock()
+
+    def find(self, question: str, near: Callable[[sqlite3.Connection], Sequence[int]] | None = None) -> Found:
+        """Return what may answer a question, from the files as they are. near: returns further candidates.
+
+        Raises MemoryUnavailable.
+        """
+        return self._do(lambda db: _found(db, self.room, terms.asked(question), near(db) if near else ()))
+
+    def refresh(self) -> None:
+        """Read what has changed. Raises MemoryUnavailable."""
+        self._do(lambda db: None)
+
+    def without_vector(self, model: str, most: int) -> Sequence[tuple[str, str]]:
+        """Return the digest and the words of pieces of which a model has made no vector yet."""
+        wanted = (
+            "SELECT DISTINCT digest, above || ' ' || text FROM piece"
+            " WHERE NOT EXISTS (SELECT 1 FROM vector WHERE vector.digest=piece.digest AND model=?) LIMIT ?"
+        )
+        return self._do(lambda db: db.execute(wanted, (model, most)).fetchall())
+
+    def keep(self, model: str, vectors: Iterable[tuple[str, bytes, bytes]]) -> None:
+        """Keep vectors: the digest of a piece, the signs of the numbers, and the numbers."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("BEGIN")
+            db.executemany(
+                "INSERT OR REPLACE INTO vector (digest, model, bits, value) VALUES (?,?,?,?)",
+                [(digest, model, bits, value) for digest, bits, value in vectors],
+            )
+            db.execute("DELETE FROM vector WHERE model<>? OR digest NOT IN (SELECT digest FROM piece)", (model,))
+            db.execute("COMMIT")
+
+        self._do(work)
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._lock:
+            try:
+                try:
+                    return self._with(work)
+                except sqlite3.DatabaseError as error:
+                    if isinstance(error, sqlite3.OperationalError):  # locked, or no room
+                        raise
+                    for suffix in ("", "-journal"):
+                        Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                    return self._with(work)
+            except (sqlite3.Error, OSError) as error:
+                raise MemoryUnavailable(f"The memory cannot be searched at the moment: {error}.") from error
+
+    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as db:
+            db.text_factory = forgiving
+            db.execute("PRAGMA synchronous=OFF")  # what a power failure damages is made anew
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):
+                raise sqlite3.DatabaseError(f"its version is {version}")
+            if version == 0:
+                db.executescript(_SCHEMA)
+            _refresh(db, self.room)
+            return work(db)
+
+
+def _listed(room: Workspace) -> Iterator[tuple[str, str]]:
+    """Yield path and sign of each file of the memory."""
+    for above, names in (((), (FILE,)), ((FOLDER,), None)):
+        with contextlib.suppress(WorkspaceError), room.descend(above) as folder:
+            now = time.time_ns()
+            for name in names or sorted(one for one in os.listdir(folder) if one.endswith(ENDING)):
+                try:
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except OSError:
+                    continue
+                # programs can set the time of the last write, but not that of the last change
+                settled = abs(now - found.st_ctime_ns) > _UNSETTLED
+                sign = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino}" if settled else ""
+                yield "/".join((*above, name)), sign
+
+
+def _refresh(db: sqlite3.Connection, room: Workspace) -> None:
+    """Read the files that look different from when they were read, and forget those that are gone."""
+    known = {path: (file_id, sign) for file_id, path, sign in db.execute("SELECT file_id, path, sign FROM file")}
+    there = dict(_listed(room))
+    gone = [file_id for path, (file_id, _) in known.items() if path not in there]
+    changed = [path for path, sign in there.items() if not sign or known.get(path, (0, ""))[1] != sign]
+    if not (gone or changed):
+        return
+    db.execute("BEGIN")
+    try:
+        for file_id in gone:
+            _forget(db, file_id)
+        for path in changed:
+            _read(db, room, path, there[path], known.get(path, (None, ""))[0])
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def _read(db: sqlite3.Connection, room: Workspace, path: str, sign: str, file_id: int | None) -> None:
+    try:
+        with room.open(path) as file:
+            content = file.read()
+            changed = os.fstat(file.fileno()).st_ctime_ns
+    except WorkspaceError:
+        if file_id is not None:
+            _forget(db, file_id)
+        return
+    digest = hashlib.sha256(content).hexdigest()
+    if file_id is not None:
+        (before,) = db.execute("SELECT digest FROM file WHERE file_id=?", (file_id,)).fetchone()
+        if before == digest:
+            db.execute("UPDATE file SET sign=?, changed=? WHERE file_id=?", (sign, changed, file_id))
+            return
+        _forget(db, file_id)
+    file_id = db.execute(
+        "INSERT INTO file (path, sign, digest, changed) VALUES (?,?,?,?)", (path, sign, digest, changed)
+    ).lastrowid
+    named = path.rpartition("/")[2].removesuffix(ENDING)
+    for piece in pieces(content.decode(errors="replace").replace("\0", " ")):
+        said = hashlib.sha256(f"{piece.above}\n{piece.text}".encode()).hexdigest()[:32]
+        piece_id = db.execute(
+            "INSERT INTO piece (file_id, first, last, above, text, digest) VALUES (?,?,?,?,?,?)",
+            (file_id, piece.first, piece.last, piece.above, piece.text, said),
+        ).lastrowid
+        found_by = (" ".join(terms.indexed(text)) for text in (piece.text, f"{named} {piece.above}"))
+        db.execute("INSERT INTO words (rowid, inside, above) VALUES (?,?,?)", (piece_id, *found_by))
+
+
+def _forget(db: sqlite3.Connection, file_id: int) -> None:
+    db.execute("DELETE FROM words WHERE rowid IN (SELECT piece_id FROM piece WHERE file_id=?)", (file_id,))
+    db.execute("DELETE FROM piece WHERE file_id=?", (file_id,))
+    db.execute("DELETE FROM file WHERE file_id=?", (file_id,))
+
+
+def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, str]], near: Sequence[int]) -> Found:
+    # about the number of pieces: counting them would take longer than all else
+    (total,) = db.execute("SELECT coalesce(max(piece_id), 0) FROM piece").fetchone()
+    counts: dict[str, int] = {}
+    for word in dict.fromkeys(form for forms in asked for form in forms):
+        if (row := db.execute("SELECT doc FROM known WHERE term=?", (word,)).fetchone()) is not None:
+            counts[word] = row[0]
+    rows = {}
+    for piece_id in dict.fromkeys(
+        (*_candidates(db, {word: counts[word] for _, word in asked if word in counts}), *near)
+    ):
+        path, first, last, above, text, inside, context, digest, changed = db.execute(
+            "SELECT path, first, last, piece.above, piece.text, inside, words.above, file.digest, changed FROM piece"
+            " JOIN file USING (file_id) JOIN words ON words.rowid=piece_id WHERE piece_id=?",
+            (piece_id,),
+        ).fetchone()
+        state = FileState(room.whole(path.split("/")), digest, changed)
+        rows[piece_id] = Row(path, first, last, above, text, inside.split(), context.split(), state)
+    has_days = db.execute("SELECT 1 FROM file WHERE path<>? LIMIT 1", (FILE,)).fetchone() is not None
+    return Found(total, has_days, counts, rows)
+
+
+def _candidates(db: sqlite3.Connection, counts: dict[str, int]) -> list[int]:
+    """Return the pieces that hold most of the words, where rare words count for more.
+
+    The time is bounded: only so many places of words are read, those of the rarest words first. Where that leaves words
+    out, the newest pieces in which the rarest words stand together are candidates as well.
+    """
+    rarest = sorted(counts, key=lambda word: counts[word])
+    scores, left = dict[int, float](), _PLACES
+    found = dict[int, None]()
+    matching = "SELECT rowid FROM words WHERE words MATCH ?"
+    for word in rarest:
+        left -= counts[word]
+        if left < 0:
+            break
+        worth = 1 / math.log(counts[word] + 2)
+        for (piece_id,) in db.execute(matching, (f'"{word}"',)):
+            scores[piece_id] = scores.get(piece_id, 0.0) + worth
+    if left < 0:
+        for most in range(min(len(rarest), _TOGETHER), 0, -1):
+            if len(found) < CANDIDATES:
+                together = " AND ".join(f'"{word}"' for word in rarest[:most])
+                newest = db.execute(f"{matching} ORDER BY rowid DESC LIMIT ?", (together, CANDIDATES))
+                found.update(dict.fromkeys(piece_id for (piece_id,) in newest))
+    best = heapq.nlargest(CANDIDATES, scores, key=lambda piece_id: (scores[piece_id], piece_id))
+    return list(dict.fromkeys((*best, *found)))

@@ -1,0 +1,1 @@
+"""An extension of Hark: the channel mailbox and the tool dice."""

@@ -1,0 +1,1 @@
+"""A channel that is a folder: files in `in` are messages, files in `out` are answers."""

@@ -1,0 +1,66 @@
+"""Voice messages, spoken answers and documents."""
+
+from tests.mutants import Fault
+
+_HEARD = "tests/bot/voice/test_transcription.py"
+_SAID = "tests/bot/voice/test_speech.py"
+_DOCUMENTS = "tests/bot/runs/test_documents.py"
+
+FAULTS = (
+    Fault(
+        "voice/written-down-again",
+        "_kept",
+        'await workspace.write(path, words.encode(errors="replace"), "create")',
+        "pass",
+        (f"{_HEARD}::test_it_is_written_down_and_told_once_whatever_crashes",),
+    ),
+    Fault(
+        "voice/own-words-are-a-file",
+        "_origins",
+        "for one in message.attachments if not one.spoken",
+        "for one in message.attachments",
+        (f"{_HEARD}::test_it_bears_the_origin_of_its_sender_alone",),
+    ),
+    Fault(
+        "voice/words-passed-on-are-own",
+        "said_aloud",
+        "if message.forwarded is None:",
+        "if True:",
+        (f"{_HEARD}::test_a_recording_that_is_passed_on_is_somebody_elses_words",),
+    ),
+    Fault(
+        "voice/secrets-for-the-program",
+        "Transcriber._run",
+        "env=scrubbed(os.environ)",
+        "env=None",
+        (f"{_HEARD}::test_a_program_hears_without_the_secrets_of_the_service",),
+    ),
+    Fault(
+        "voice/imitates-a-request",
+        "Media._heard",
+        "spoken(f",
+        "str(f",
+        (f"{_HEARD}::test_nobody_imitates_the_mark_of_spoken_words",),
+    ),
+    Fault(
+        "voice/code-said-aloud",
+        "speakable",
+        '"" if is_code or',
+        '"" if',
+        (f"{_SAID}::test_code_and_long_answers_are_not_said_aloud",),
+    ),
+    Fault(
+        "voice/sending-while-it-is-made",
+        "Outbox.planning",
+        " and not (blocks[0].file and blocks[0].file.says)",
+        "",
+        (f"{_SAID}::test_what_is_still_to_be_made_is_not_sending_when_it_is_planned",),
+    ),
+    Fault(
+        "documents/bomb",
+        "read",
+        "if sum(one.file_size for one in packed.infolist()) > MAX_UNPACKED:",
+        "if False:",
+        (f"{_DOCUMENTS}::test_what_is_damaged_locked_or_a_bomb_is_refused",),
+    ),
+)
