@@ -6,7 +6,6 @@ Widths are those of a terminal: East Asian text counts double. The renderer writ
 from collections.abc import Callable, Iterable, Sequence
 
 from markdown_it.token import Token
-from wcwidth import wcswidth
 
 # Columns of a fixed-width font that a phone shows in one line.
 _PHONE = 40
@@ -45,6 +44,8 @@ class Table:
 
 
 def _width(text: str) -> int:
+    from wcwidth import wcswidth  # its tables take time to import, and few messages have one
+
     width = wcswidth(text)
     return width if width >= 0 else len(text)
 
