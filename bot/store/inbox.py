@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.events import Outcome
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
@@ -108,9 +109,9 @@ class Inbox(Subject):
 
     @query
     def unanswered(self, db: sqlite3.Connection, session_key: str) -> Sequence[tuple[int, InboundMessage]]:
-        """Return the messages of people that wait for a turn of a session, oldest first."""
+        """Return the messages that wait for a turn of a session, oldest first, without those of the background."""
         found = db.execute(
-            f"SELECT seq, payload FROM inbox WHERE session_key=? AND {WAITING} AND kind='message' AND turn_id IS NULL"
+            f"SELECT seq, payload FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND NOT {IN_BACKGROUND}"
             " ORDER BY seq",
             (session_key,),
         ).fetchall()
@@ -119,9 +120,13 @@ class Inbox(Subject):
 
     @transaction
     def drop(self, db: sqlite3.Connection, seq: int, reason: Cause) -> None:
-        """Drop a message that waits, and take the sign that it was seen away."""
-        if db.execute(f"UPDATE inbox SET state='dropped', reason=? WHERE seq=? AND {WAITING}", (reason, seq)).rowcount:
-            endings.take_acknowledgements_away(db, "seq=?", seq, self._now())
+        """Drop a message that waits: the sign that it was seen goes, and the turn that a program waits for ends."""
+        dropped = f"UPDATE inbox SET state='dropped', reason=? WHERE seq=? AND {WAITING} RETURNING turn_id"
+        if (taken := db.execute(dropped, (reason, seq)).fetchone()) is None:
+            return
+        endings.take_acknowledgements_away(db, "seq=?", seq, self._now())
+        if taken[0] is not None:  # made at acceptance, for the terminal or a program
+            endings.end_turn(db, taken[0], Outcome.ABORTED, self._now())
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:

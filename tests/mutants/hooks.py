@@ -75,4 +75,18 @@ FAULTS = (
         'if mode == "steer" and may',
         (f"{_HOOKS}a_message_that_is_dropped_reaches_no_model",),
     ),
+    Fault(
+        "hooks/what-programs-write-waits-for-ever",
+        "Inbox.unanswered",
+        "{FOR_A_RUN} AND NOT {IN_BACKGROUND}",
+        "kind='message'",
+        (f"{_HOOKS}what_programs_write_is_asked_about_like_what_people_write",),
+    ),
+    Fault(
+        "hooks/programs-wait-for-what-was-dropped",
+        "Inbox.drop",
+        "if taken[0] is not None:",
+        "if False:",
+        (f"{_HOOKS}what_programs_write_is_asked_about_like_what_people_write",),
+    ),
 )

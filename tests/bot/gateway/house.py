@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import httpx2
 
+from agent.hooks import Hook
 from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from agent.tools.base import Tool
@@ -233,8 +234,9 @@ async def house(
     timeout_seconds: float = 600,
     tools: Mapping[str, Any] | None = None,
     besides: Sequence[Tool[Any]] = (),
+    hooks: Sequence[Hook] = (),
 ) -> AsyncIterator[House]:
-    """Start a service in a folder, and stop it. besides: tools that no configuration brings."""
+    """Start a service in a folder, and stop it. besides, hooks: what no configuration brings."""
     config = Config(
         agent=Agent(drain_seconds=drain_seconds, max_steps=max_steps, timeout_seconds=timeout_seconds),
         gateway=Gateway.model_validate({"port": 0, "token": token}),
@@ -243,7 +245,7 @@ async def house(
         workspace=folder / "workspace",
     )
     model, disk = Puppet(reply), Disk()
-    service = await assemble(config, model=model, tools=besides, commit_probe=disk, gateway=True)
+    service = await assemble(config, model=model, tools=besides, hooks=hooks, commit_probe=disk, gateway=True)
     await service.start()
     found = House(service, model, disk, folder, token)
     try:

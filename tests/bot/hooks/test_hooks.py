@@ -19,6 +19,7 @@ from bot.hooks.calling import as_json
 from bot.hooks.points import POINTS, BeforeInstall, Command
 from bot.persistence.causes import Cause
 from bot.telemetry.redact import MASK, Redactor
+from tests.bot.gateway.house import house
 from tests.bot.replies.test_showing import Previewing, streaming
 from tests.service import Hark, running
 from tests.standins.script import Call, Gate, Say
@@ -296,6 +297,16 @@ async def test_a_message_that_is_dropped_reaches_no_model(tmp_path: Path, mode: 
         assert hark.stored.messages("state", "reason").count(("dropped", Cause.HOOK.value)) == 2
         (book,) = hark.stored.balance().accounts
         assert (book.answered, book.told, book.unexplained) == (2, 2, ())
+
+
+async def test_what_programs_write_is_asked_about_like_what_people_write(tmp_path: Path) -> None:
+    async def received(event: Any) -> object:
+        return {"block": "spam" in event.text}
+
+    async with house(tmp_path, reply="hm", hooks=[Hook(point="message_received", name="here", call=received)]) as at:
+        assert (await at.show(await at.submit("spam"), wait="20"))["status"] == "aborted"
+        assert (await at.show(await at.submit("hello"), wait="20"))["text"] == "hm"
+        assert "spam" not in str((await at.model.called()).request)
 
 
 async def test_a_hook_answers_in_place_of_the_model_or_says_nothing(tmp_path: Path) -> None:
