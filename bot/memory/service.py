@@ -14,7 +14,7 @@ from agent.context import Context
 from agent.memory import recall
 from agent.memory.base import ENDING, FILE, FOLDER, MemoryUnavailable, Recollection
 from agent.memory.tools import MemoryGetTool, MemorySearchTool
-from agent.message import Message, merged
+from agent.message import merged
 from agent.tools.lineage import Lineage
 from agent.tools.workspace import Workspace
 from bot.clock import Clock
@@ -93,29 +93,29 @@ class Memories:
         return Recollection(ranked.hits, merged(origin for one in known for origin in one or ()))
 
     async def recall(self, turn: Turn, context: Context) -> None:
-        """Put what is remembered about the message of a turn beside it, in place of what stood beside the last one.
+        """Put what is remembered about the newest message of a turn behind it, in place of what stood there before.
 
         Whatever keeps it from being found, the turn goes on without.
         """
         if context.recalled is not None:
-            context.recall(None, None)
+            context.recall(None)
         if self._settings.recall == "off" or turn.kind in BY_THEMSELVES:
             return
         root = self._rooms.of(turn.session_key).path
         signs = _signs(root)
-        if self._nothing.get(root) == signs or (asked := _newest(turn, context)) is None:
+        if self._nothing.get(root) == signs:
             return
         room = self._rooms.inside(turn.session_key).workspace
         try:
             async with asyncio.timeout(RECALL_SECONDS):
-                found = await self.search(room, asked[1], recall.MOST, signs)
+                found = await self.search(room, turn.messages[-1].text, recall.MOST, signs)
         except TimeoutError:
             log.info("nothing was recalled, for it took too long", turn=turn.turn_id)
             return
         except Exception as error:
             log.warning("nothing was recalled", turn=turn.turn_id, reason=str(error))
             return
-        context.recall(recall.beside(found), asked[0])
+        context.recall(recall.beside(found))
 
     async def serve(self) -> None:
         """Keep the indexes of rooms that were searched up to date as their files change, until cancelled."""
@@ -199,21 +199,6 @@ class Memories:
         """Close what is open."""
         if self._embedder is not None:
             await self._embedder.close()
-
-
-def _newest(turn: Turn, context: Context) -> tuple[Message, str] | None:
-    """Return the last message that people wrote before the first answer of a turn, and its words.
-
-    What they write while the turn works changes nothing of it, so that all requests of the turn have the same.
-    """
-    asked = None
-    words = iter(turn.messages)
-    for entry in context.of_turn(turn.turn_id):
-        if entry.kind in ("assistant", "assistant_cut"):
-            break
-        if entry.kind == "user" and entry.message.mark is None:
-            asked = entry.message, getattr(next(words, None), "text", "")
-    return asked
 
 
 def _folders(room: Workspace) -> list[Path]:

@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _RECALL = "tests/bot/memory/test_recall.py::"
+_PREFIX = "tests/wire/test_prefix.py::"
 _INDEX = "tests/bot/memory/test_index.py::"
 
 FAULTS = (
@@ -30,9 +31,30 @@ FAULTS = (
     Fault(
         "memory/recall-stays-for-the-next-turn",
         "Memories.recall",
-        "context.recall(None, None)",
+        "context.recall(None)",
         "return",
         (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
+    ),
+    Fault(
+        "memory/a-cache-mark-on-what-is-recalled",
+        "agent/models/anthropic.py",
+        "messages = _messages(lines, spec)",
+        "messages = _messages(request.messages, spec)",
+        (f"{_PREFIX}test_what_is_recalled_stands_behind_the_last_cache_mark",),
+    ),
+    Fault(
+        "memory/recall-stands-between-the-lines",
+        "Context.sent",
+        "(*self.messages(), *((self.recalled.message,) if self.recalled else ()))",
+        "(*self.messages()[:1], *((self.recalled.message,) if self.recalled else ()), *self.messages()[1:])",
+        (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
+    ),
+    Fault(
+        "memory/a-program-begins-anew-after-recall",
+        "agent/models/cli/conversation.py",
+        "if one.mark is not Mark.RECALLED",
+        "",
+        ("tests/wire/test_cli_models.py::test_a_session_goes_on_though_what_was_recalled_is_not_sent_again",),
     ),
     Fault(
         "memory/pending-can-be-read",
