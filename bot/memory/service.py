@@ -84,6 +84,8 @@ class Memories:
             return found, Recollection(ranking.ranked(question, found, near.like if near else {}, today, most))
 
         found, ranked = await asyncio.to_thread(find)
+        if near and near.outdated:
+            self._changed.set()
         if signs is not None and not found.total and not found.has_days:
             self._nothing[room.root] = signs
         shown = {hit.path for hit in ranked.hits}
@@ -128,6 +130,8 @@ class Memories:
             try:
                 watching = asyncio.ensure_future(self._watch(watched)) if watched else None
                 await asyncio.wait([stop, *([watching] if watching else ())], return_when=asyncio.FIRST_COMPLETED)
+                if watching and watching.done() and (error := watching.exception()):
+                    log.warning("memory is not watched, only looked at before each search", reason=str(error))
             finally:
                 for task in filter(None, (filling, stop, watching)):
                     task.cancel()
@@ -152,18 +156,18 @@ class Memories:
         for index in indexes:
             with contextlib.suppress(MemoryUnavailable):
                 await asyncio.to_thread(index.refresh)
+                last = 0
                 while (embedder := self._ready()) is not None:
-                    missing = await asyncio.to_thread(index.without_vector, embedder.model, BATCH)
+                    missing = await asyncio.to_thread(index.without_vector, embedder.model, last, BATCH)
                     if not missing:
                         break
                     try:
-                        made = await embedder.vectors([text for _, text in missing], BATCH_SECONDS)
+                        made = await embedder.vectors([text for _, _, text in missing], BATCH_SECONDS)
                     except EmbeddingError as error:
                         self._failed(error)
                         break
-                    rows = [
-                        (digest, one.bits, one.value.tobytes()) for (digest, _), one in zip(missing, made, strict=True)
-                    ]
+                    last, digests = missing[-1][0], [digest for _, digest, _ in missing]
+                    rows = [(digest, *one.stored) for digest, one in zip(digests, made, strict=True)]
                     await asyncio.to_thread(index.keep, embedder.model, rows)
 
     async def _near(self, question: str) -> Nearness | None:
@@ -178,8 +182,12 @@ class Memories:
         return Nearness(embedder.model, vector)
 
     def _ready(self) -> Embedder | None:
-        rests = self._failed_at is not None and self._clock.monotonic() < self._failed_at + _REST
-        return None if rests else self._embedder
+        if self._failed_at is not None:
+            if self._clock.monotonic() < self._failed_at + _REST:
+                return None
+            self._failed_at = None
+            self._changed.set()  # what was written meanwhile has no vectors
+        return self._embedder
 
     def _failed(self, error: EmbeddingError) -> None:
         self._failed_at = self._clock.monotonic()
@@ -196,7 +204,9 @@ class Memories:
         return self._indexes[name]
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close what is open, and read no more files."""
+        for index in self._indexes.values():
+            index.close()
         if self._embedder is not None:
             await self._embedder.close()
 

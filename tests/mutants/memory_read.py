@@ -4,6 +4,9 @@ from tests.mutants import Fault
 
 _RECALL = "tests/bot/memory/test_recall.py::"
 _PREFIX = "tests/wire/test_prefix.py::"
+_MEANING = "tests/bot/memory/test_embeddings.py::"
+_WATCH = "tests/bot/memory/test_watching.py::"
+_FOUND = "tests/bot/memory/test_retrieval.py::test_what_was_written_is_found_in_every_language"
 _INDEX = "tests/bot/memory/test_index.py::"
 
 FAULTS = (
@@ -62,5 +65,82 @@ FAULTS = (
         "if not is_readable(",
         "if False and is_readable(",
         (f"{_RECALL}test_a_room_sees_its_own_memory_alone",),
+    ),
+    Fault(
+        "memory/meaning-does-not-count",
+        "bot/memory/ranking.py",
+        "+ like.get(key, 0.0)",
+        "",
+        (f"{_MEANING}test_what_is_meant_is_found_without_its_words",),
+    ),
+    Fault(
+        "memory/meaning-counts-alone",
+        "bot/memory/ranking.py",
+        "(got / enough if enough else 0.0) + like.get(key, 0.0)",
+        "like.get(key, 0.0) or (got / enough if enough else 0.0)",
+        (f"{_MEANING}test_both_rankings_count",),
+    ),
+    Fault(
+        "memory/a-slow-endpoint-takes-the-words-along",
+        "bot/memory/embeddings.py",
+        "async with asyncio.timeout(seconds):",
+        "async with asyncio.timeout(None):",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[hangs]",),
+    ),
+    Fault(
+        "memory/every-message-asks-an-endpoint-that-is-down",
+        "Memories._ready",
+        "< self._failed_at + _REST",
+        "< 0",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[status]",),
+    ),
+    Fault(
+        "memory/no-vectors-for-what-was-written-in-an-outage",
+        "Memories._ready",
+        "self._changed.set()",
+        "pass",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[status]",),
+    ),
+    Fault(
+        "memory/vectors-of-another-size-stay",
+        "Nearness.__call__",
+        "length(bits)<>?",
+        "length(bits)<0+?*0",
+        (f"{_MEANING}test_vectors_of_another_model_are_made_anew[size]",),
+    ),
+    Fault(
+        "memory/changes-are-not-followed",
+        "Memories._watch",
+        "await self._fill(list(found))",
+        "pass",
+        (f"{_WATCH}test_edits_new_files_names_and_ends_are_followed",),
+    ),
+    Fault(
+        "memory/a-folder-made-later-is-not-watched",
+        "Memories._watch",
+        "self._changed.set()",
+        "pass",
+        (f"{_WATCH}test_edits_new_files_names_and_ends_are_followed",),
+    ),
+    Fault(
+        "memory/rare-words-count-as-much-as-frequent-ones",
+        "_weight",
+        "return min(1.0, rarity(count) / rarity(1))",
+        "return 1 / rarity(1) * rarity(1) + 0 * rarity(count)",
+        (_FOUND,),
+    ),
+    Fault(
+        "memory/endings-matter",
+        "bot/memory/terms.py",
+        "yield word, _beginning(word)",
+        "yield word, word",
+        (_FOUND,),
+    ),
+    Fault(
+        "memory/no-pairs-of-characters",
+        "bot/memory/terms.py",
+        "for pair in pairs(chunk) or [chunk]:",
+        "for pair in [chunk]:",
+        (_FOUND,),
     ),
 )
