@@ -13,8 +13,8 @@ FAULTS = (
     Fault(
         "memory/an-edit-of-the-same-size-is-missed",
         "bot/memory/index.py",
-        '{found.st_ctime_ns} {found.st_size} {found.st_ino}" if settled else ""',
-        '{found.st_size} {found.st_ino}"',
+        "looks if abs(now - found.st_ctime_ns) > _UNSETTLED else None",
+        "looks[2:]",
         (f"{_INDEX}test_what_is_written_changed_and_deleted_is_known_at_once",),
     ),
     Fault(
