@@ -68,9 +68,9 @@ async def test_what_is_meant_is_found_without_its_words(tmp_path: Path, server: 
 
 
 async def test_both_rankings_count(tmp_path: Path, server: EmbeddingsServer) -> None:
-    """Of pieces of one meaning the one that has a word of the question, too, comes first."""
+    """What has a word of the question, too, comes before what is only nearer in its meaning."""
     async with running(tmp_path, config=settings(server)) as hark:
-        write(hark, "MEMORY.md", f"- The automobile.\n- The car.\n{NOTES}")
+        write(hark, "MEMORY.md", f"- Automobile.\n- The car.\n{NOTES}")
         await filled(hark, server)
         lines = (await ask(hark, "car")).splitlines()
         assert ["MEMORY.md:2" in lines[2], "MEMORY.md:1" in lines[3]] == [True, True]
