@@ -58,7 +58,7 @@ _PATIENCE = 2.0
 # Files that are committed together.
 _AT_ONCE = 32
 # The most places of words that are read to find candidates, and the most candidates.
-_PLACES, CANDIDATES = 8_000, 50
+_PLACES, CANDIDATES = 5_000, 50
 # The most words that are looked for together.
 _TOGETHER = 5
 
@@ -193,10 +193,10 @@ class Index:
         gone = [(path, None) for path in known if path not in there]
         todo = [*gone, *sorted(changed)]
         for some in (todo[at : at + _AT_ONCE] for at in range(0, len(todo), _AT_ONCE)):
-            if self._closed:
-                raise MemoryUnavailable("The memory is closed.")
             with _together(db):
                 for path, sign in some:
+                    if self._closed:
+                        raise MemoryUnavailable("The memory is closed.")
                     file_id = known.get(path, (None, ""))[0]
                     if sign is not None:
                         _read(db, self.room, path, sign, file_id)

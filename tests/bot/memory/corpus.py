@@ -155,10 +155,12 @@ def corpus(seed: int, questions: int, entries: int = 0) -> tuple[dict[str, str],
 
 
 def _others(random: Random) -> Iterator[str]:
-    """Lines of made-up words, of which a few are frequent and most are rare, with one word of the facts in each."""
+    """Lines of made-up words, of which a few are frequent and most are rare, with one word of the facts and a note."""
     made = ["".join(random.choices("abcdefghijklmnoprstuvwz", k=random.randint(3, 10))) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(made))))
     frequent = [LANGUAGES[name] for name in ("en", "zh")]
     of_facts = [word for one in frequent for word in (*one.people.split(), *one.things.replace("/", " ").split())]
+    notes = [note for language in LANGUAGES.values() for note in language.notes]
     while True:
-        yield " ".join((*random.choices(made, cum_weights=weights, k=13), random.choice(of_facts)))
+        some = random.choices(made, cum_weights=weights, k=10)
+        yield " ".join((*some, random.choice(of_facts), random.choice(notes)))
