@@ -8,7 +8,6 @@ without a summary, one line tells the model so.
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult, estimate
 from agent.tools.conversation import STAY_SILENT
@@ -43,8 +42,8 @@ class Context:
         self.call_ids: set[str] = set()
         # What stands for the lines before the first one, if anything does; it was written after them.
         self.summary: Entry | None = None
-        # What is remembered about a message, and that message, beside which it is sent without being a line.
-        self.recalled: tuple[Entry, Message] | None = None
+        # What is remembered about the newest message: the last of what is sent, without being a line.
+        self.recalled: Entry | None = None
         # A summary that failed is not tried again before the next request has so many tokens.
         self.no_summary_below = 0
         self._begin()
@@ -53,7 +52,7 @@ class Context:
     def _begin(self) -> None:
         self.entries: list[Entry] = []
         # The estimated tokens of all that is sent.
-        self.tokens = sum(one.tokens for one in (self.summary, self.recalled and self.recalled[0]) if one)
+        self.tokens = sum(one.tokens for one in (self.summary, self.recalled) if one)
         # The seq of the first line whose results are sent whole.
         self.pruned_below = 1
         self.has_images = False  # whether a message of a person holds an image
@@ -109,19 +108,20 @@ class Context:
             parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]
             self._messages[at] = replace(self._messages[at], parts=tuple(parts))
 
-    def recall(self, block: Message | None, beside: Message | None) -> None:
-        """Send a block directly after a message from now on, in the place of the one before; None: none is sent."""
-        self.tokens -= self.recalled[0].tokens if self.recalled else 0
-        self.recalled = None
-        if block is not None and beside is not None:
-            # it is nobody's word, whatever role it is sent in
-            self.recalled = Entry(seq=0, kind="note", message=block, tokens=estimate(block)), beside
-            self.tokens += self.recalled[0].tokens
+    def recall(self, block: Message | None) -> None:
+        """Send a block behind all lines from now on, in the place of the one before; None: none is sent.
+
+        Behind whatever the turn adds, so that each request begins with the lines of the one before.
+        """
+        self.tokens -= self.recalled.tokens if self.recalled else 0
+        # it is nobody's word, whatever role it is sent in
+        self.recalled = Entry(seq=0, kind="note", message=block, tokens=estimate(block)) if block else None
+        self.tokens += self.recalled.tokens if self.recalled else 0
 
     def newest_first(self) -> Iterator[Entry]:
         """Yield what is recalled, then the lines from the last one on, and at the end the summary."""
         if self.recalled is not None:
-            yield self.recalled[0]
+            yield self.recalled
         yield from reversed(self.entries)
         if self.summary is not None:
             yield self.summary
@@ -283,11 +283,11 @@ class Context:
         else:
             gap = f"\n\n{LEFT_OUT}" if self.start > self.summary.covers else ""
             first = (Message("user", (Text(self.summary.message.text.strip() + gap),)),)
-        if self.recalled is None:
-            return (*first, *self._messages)
-        block, beside = self.recalled
-        shown = (((one, block.message) if one is beside else (one,)) for one in self._messages)
-        return (*first, *chain.from_iterable(shown))
+        return (*first, *self._messages)
+
+    def sent(self) -> tuple[Message, ...]:
+        """Return the messages of a request of the turn that runs: those above, and last what is recalled."""
+        return (*self.messages(), *((self.recalled.message,) if self.recalled else ()))
 
 
 def shown_tokens(entry: Entry) -> int:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from agent.message import Mark, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
 from agent.models.base import (
     Alive,
@@ -128,8 +128,9 @@ def _failed(part: Fail) -> ModelError:
 
 
 def as_record(request: ModelRequest, number: int) -> Request:
-    """The request in the form that the script's functions read."""
-    messages = [{"role": message.role, "content": message.text} for message in request.messages]
+    """The request in the form that the script's functions read, without what is recalled, which nobody has said."""
+    lines = (message for message in request.messages if message.mark is not Mark.RECALLED)
+    messages = [{"role": message.role, "content": message.text} for message in lines]
     return Request(number, 0.0, "", {}, b"", {"system": request.system, "messages": messages})
 
 

@@ -1,7 +1,7 @@
 """The interface between the tools for memory and what searches it.
 
 The memory of a room is its MEMORY.md and the Markdown files directly in its folder `memory/`. Nothing else is searched
-or shown here: what waits in `pending/` for a person's decision is no memory yet.
+or shown here: what waits for a person's decision is in no file yet.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""What is remembered about a message, as it stands beside the message in the requests of its turn.
+"""What is remembered about a message, as it stands at the end of the requests of its turn.
 
-It is not stored: the next turn has what is remembered about its own message. The message in front of it, and all before
-that, stay as they were, so that the provider finds them in its cache.
+It is not stored: the next turn has what is remembered about its own message. All before it stays as it was, so that
+the provider finds that in its cache.
 """
 
 from agent.fences import harmless
@@ -10,7 +10,7 @@ from agent.message import Mark, Message, Text
 
 # The least score of what is shown, the most hits, and the most characters of all of them and of one.
 LEAST, MOST, CHARACTERS, SHOWN = 0.3, 6, 3000, 600
-_HEAD = "(from your memory, found by the words of the message above; it may be old or beside the point:)"
+_HEAD = "(from your memory, about the newest message; it may be old or beside the point:)"
 
 
 def beside(found: Recollection) -> Message | None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from agent.message import Image, Mark, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
 from agent.models.base import (
     Alive,
@@ -91,7 +91,8 @@ class Client(SdkClient):
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     """Return the request as JSON values. Messages come last, so the next request begins with the bytes of this one."""
-    messages = _messages(request.messages, spec)
+    lines = [message for message in request.messages if message.mark is not Mark.RECALLED]
+    messages = _messages(lines, spec)
     thinking = _thinking(request, spec, messages)
     body: dict[str, object] = {"model": spec.model, "max_tokens": request.max_output, "stream": True, **thinking}
     body |= {name: value for name, value in spec.params if not (thinking and name in _NOT_WITH_THINKING)}
@@ -103,6 +104,8 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     # Cache marks stand at the end and where the request before this one ended, so that it is found again.
     for end in [message for message in messages if message["role"] == "user"][-2:]:
         end["content"][-1]["cache_control"] = _CACHE
+    if len(lines) < len(request.messages):  # the next request has not what is recalled, so it stands behind the marks
+        messages[-1]["content"] += _blocks(request.messages[-1], spec, spec.name)
     body["messages"] = messages
     if request.tools and not request.allow_calls:
         body["tool_choice"] = {"type": "none"}

@@ -54,9 +54,9 @@ class Digest:
         source, shown = sentence("memory", waiting.at), waiting.new[:_SHOWN]
         more = waiting.older + len(waiting.new) - len(shown)
         count = len(shown) + more
-        what = "1 memory waits" if count == 1 else f"{count} memories wait"
-        head = f"📝 {what}: nothing reads it before you keep it."
-        head += f" {more} are not shown here: `/memory`" if more else ""
+        what = "1 memory waits: nothing reads it" if count == 1 else f"{count} memories wait: nothing reads them"
+        head = f"📝 {what} before you decide."
+        head += f" Of these {more} {'is' if more == 1 else 'are'} shown by `/memory`." if more else ""
         yield from self.outbox.notice(source, head, place.channel)
         for one in shown:
             text = words.waiting(one, self.clock.stamp(one.written_at))

@@ -4,6 +4,7 @@ A vector is kept as its numbers and as the signs of these. Signs are compared fi
 microsecond for each piece; the numbers decide among the nearest.
 """
 
+import asyncio
 import json
 import math
 import sqlite3
@@ -16,9 +17,9 @@ from bot.config.memory import Embeddings
 from bot.memory.index import CANDIDATES
 
 # Seconds for a question, which somebody waits for, and for a batch of pieces; and pieces of a batch.
-QUESTION_SECONDS, BATCH_SECONDS, BATCH = 3.0, 60.0, 64
-# The most characters of a text, and the most bytes of an answer.
-_LONGEST, _MOST_BYTES = 2000, 64 * 1024 * 1024
+QUESTION_SECONDS, BATCH_SECONDS, BATCH = 1.0, 60.0, 64
+# The most characters of a text.
+_LONGEST = 2000
 # Of vectors of texts that have nothing to do with each other, how alike they are where too few are known to tell.
 _UNLIKE, _TOO_FEW = 0.3, 20
 
@@ -44,14 +45,15 @@ class Embedder:
             self._client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {self._key}"} if self._key else {})
         body = {"model": self.model, "input": [text[:_LONGEST] or " " for text in texts], "encoding_format": "float"}
         try:
-            answer = await self._client.post(self._url, json=body, timeout=seconds)
+            async with asyncio.timeout(seconds):  # in all, however slowly it comes
+                answer = await self._client.post(self._url, json=body, timeout=None)
+        except TimeoutError:
+            raise EmbeddingError(f"it took longer than {seconds:.0f} s") from None
         except httpx2.HTTPError as error:
             raise EmbeddingError(f"it cannot be reached: {type(error).__name__}") from None
         if answer.status_code != 200:
             raise EmbeddingError(f"it answered with status {answer.status_code}")
         try:
-            if len(answer.content) > _MOST_BYTES:
-                raise ValueError
             data = sorted(json.loads(answer.content)["data"], key=lambda one: one["index"])
             found = [Vector(one["embedding"]) for one in data]
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -76,6 +78,11 @@ class Vector:
         self.value = array("f", (one / length for one in numbers))
 
     @property
+    def stored(self) -> tuple[bytes, bytes]:
+        """Its signs and its numbers."""
+        return self.bits, self.value.tobytes()
+
+    @property
     def bits(self) -> bytes:
         """The signs of the numbers, a bit each."""
         return int("".join("1" if one > 0 else "0" for one in self.value), 2).to_bytes(len(self.value) // 8 + 1)
@@ -88,15 +95,18 @@ class Nearness:
         self._model, self._question = model, question
         # From 0, as near as any piece, to 1, the same; by the id of the piece.
         self.like: dict[int, float] = {}
+        # Whether vectors were forgotten that must be made anew.
+        self.outdated = False
 
     def __call__(self, db: sqlite3.Connection) -> Sequence[int]:
         """Return the ids of the nearest pieces."""
         signs, size = int.from_bytes(self._question.bits), len(self._question.value)
-        length = len(self._question.bits)
+        # a model of the same name may have another one behind it, whose vectors say nothing beside those of before
+        other = "DELETE FROM vector WHERE model=? AND length(bits)<>?"
+        self.outdated = db.execute(other, (self._model, len(self._question.bits))).rowcount > 0
         apart = [
             ((int.from_bytes(bits) ^ signs).bit_count(), digest)
             for digest, bits in db.execute("SELECT digest, bits FROM vector WHERE model=?", (self._model,))
-            if len(bits) == length
         ]
         if not apart:
             return ()

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +26,8 @@ from bot.memory.pieces import pieces
 from bot.store.database import forgiving
 
 T = TypeVar("T")
+# How files look, by their paths; see `_listed`.
+_Looks = Mapping[str, tuple[int, ...] | None]
 
 _VERSION = 1
 _SCHEMA = f"""
@@ -51,8 +53,12 @@ COMMIT;
 """
 # Nanoseconds within which a file may change again without looking different.
 _UNSETTLED = 50_000_000
+# Seconds for which a search waits at most for another one that works with the same index.
+_PATIENCE = 2.0
+# Files that are committed together.
+_AT_ONCE = 32
 # The most places of words that are read to find candidates, and the most candidates.
-_PLACES, CANDIDATES = 12_000, 50
+_PLACES, CANDIDATES = 5_000, 50
 # The most words that are looked for together.
 _TOGETHER = 5
 
@@ -93,6 +99,9 @@ class Index:
         self._path = state / f"memory-{name}.db"
         self.room = room
         self._lock = threading.Lock()
+        # How the files looked when all of them had been read.
+        self._seen: _Looks = {}
+        self._closed = False
 
     def find(self, question: str, near: Callable[[sqlite3.Connection], Sequence[int]] | None = None) -> Found:
         """Return what may answer a question, from the files as they are. near: returns further candidates.
@@ -102,44 +111,59 @@ class Index:
         return self._do(lambda db: _found(db, self.room, terms.asked(question), near(db) if near else ()))
 
     def refresh(self) -> None:
-        """Read what has changed. Raises MemoryUnavailable."""
-        self._do(lambda db: None)
+        """Read what has changed, however long another one works with the index. Raises MemoryUnavailable."""
+        self._do(lambda db: None, patience=-1)
 
-    def without_vector(self, model: str, most: int) -> Sequence[tuple[str, str]]:
-        """Return the digest and the words of pieces of which a model has made no vector yet."""
-        wanted = (
-            "SELECT DISTINCT digest, above || ' ' || text FROM piece"
-            " WHERE NOT EXISTS (SELECT 1 FROM vector WHERE vector.digest=piece.digest AND model=?) LIMIT ?"
-        )
-        return self._do(lambda db: db.execute(wanted, (model, most)).fetchall())
+    def without_vector(self, model: str, since: int, most: int) -> Sequence[tuple[int, str, str]]:
+        """Return the id, the digest and the words of pieces behind one of which a model has made no vector yet.
+
+        Where there are none, the vectors of other models and of pieces that are gone are forgotten.
+        """
+
+        def work(db: sqlite3.Connection) -> Sequence[tuple[int, str, str]]:
+            found = db.execute(
+                "SELECT piece_id, digest, above || ' ' || text FROM piece WHERE piece_id>? AND NOT EXISTS"
+                " (SELECT 1 FROM vector WHERE vector.digest=piece.digest AND model=?) ORDER BY piece_id LIMIT ?",
+                (since, model, most),
+            ).fetchall()
+            if not found:
+                db.execute("DELETE FROM vector WHERE model<>? OR digest NOT IN (SELECT digest FROM piece)", (model,))
+            return found
+
+        return self._do(work)
 
     def keep(self, model: str, vectors: Iterable[tuple[str, bytes, bytes]]) -> None:
         """Keep vectors: the digest of a piece, the signs of the numbers, and the numbers."""
 
         def work(db: sqlite3.Connection) -> None:
-            db.execute("BEGIN")
-            db.executemany(
-                "INSERT OR REPLACE INTO vector (digest, model, bits, value) VALUES (?,?,?,?)",
-                [(digest, model, bits, value) for digest, bits, value in vectors],
-            )
-            db.execute("DELETE FROM vector WHERE model<>? OR digest NOT IN (SELECT digest FROM piece)", (model,))
-            db.execute("COMMIT")
+            with _together(db):
+                db.executemany(
+                    "INSERT OR REPLACE INTO vector (digest, model, bits, value) VALUES (?,?,?,?)",
+                    [(digest, model, bits, value) for digest, bits, value in vectors],
+                )
 
         self._do(work)
 
-    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._lock:
+    def close(self) -> None:
+        """Stop reading files, as soon as the one that is read is done. Does not block."""
+        self._closed = True
+
+    def _do(self, work: Callable[[sqlite3.Connection], T], patience: float = _PATIENCE) -> T:
+        if not self._lock.acquire(timeout=patience):
+            raise MemoryUnavailable("The memory is large and is being read; search again in a minute.")
+        try:
             try:
-                try:
-                    return self._with(work)
-                except sqlite3.DatabaseError as error:
-                    if isinstance(error, sqlite3.OperationalError):  # locked, or no room
-                        raise
-                    for suffix in ("", "-journal"):
-                        Path(f"{self._path}{suffix}").unlink(missing_ok=True)
-                    return self._with(work)
-            except (sqlite3.Error, OSError) as error:
-                raise MemoryUnavailable(f"The memory cannot be searched at the moment: {error}.") from error
+                return self._with(work)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):  # locked, or no room
+                    raise
+                for suffix in ("", "-journal"):
+                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                return self._with(work)
+        except (sqlite3.Error, OSError) as error:
+            raise MemoryUnavailable(f"The memory cannot be searched at the moment: {error}.") from error
+        finally:
+            self._lock.release()
 
     def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -151,44 +175,63 @@ class Index:
                 raise sqlite3.DatabaseError(f"its version is {version}")
             if version == 0:
                 db.executescript(_SCHEMA)
-            _refresh(db, self.room)
+                self._seen = {}
+            self._refresh(db)
             return work(db)
 
+    def _refresh(self, db: sqlite3.Connection) -> None:
+        """Read the files that look different from when they were read, and forget those that are gone.
 
-def _listed(room: Workspace) -> Iterator[tuple[str, str]]:
-    """Yield path and sign of each file of the memory."""
-    for above, names in (((), (FILE,)), ((FOLDER,), None)):
-        with contextlib.suppress(WorkspaceError), room.descend(above) as folder:
-            now = time.time_ns()
-            for name in names or sorted(one for one in os.listdir(folder) if one.endswith(ENDING)):
-                try:
-                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                except OSError:
-                    continue
-                # programs can set the time of the last write, but not that of the last change
-                settled = abs(now - found.st_ctime_ns) > _UNSETTLED
-                sign = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino}" if settled else ""
-                yield "/".join((*above, name)), sign
+        A few are committed at a time, so that a process that ends meanwhile has not read them all for nothing.
+        """
+        there = dict(_listed(self.room))
+        if there == self._seen and None not in there.values():
+            return
+        known = {path: (file_id, sign) for file_id, path, sign in db.execute("SELECT file_id, path, sign FROM file")}
+        signs = {path: " ".join(map(str, looks or ())) for path, looks in there.items()}
+        changed = [(path, sign) for path, sign in signs.items() if not sign or known.get(path, (0, ""))[1] != sign]
+        gone = [(path, None) for path in known if path not in there]
+        todo = [*gone, *sorted(changed)]
+        for some in (todo[at : at + _AT_ONCE] for at in range(0, len(todo), _AT_ONCE)):
+            with _together(db):
+                for path, sign in some:
+                    if self._closed:
+                        raise MemoryUnavailable("The memory is closed.")
+                    file_id = known.get(path, (None, ""))[0]
+                    if sign is not None:
+                        _read(db, self.room, path, sign, file_id)
+                    elif file_id is not None:
+                        _forget(db, file_id)
+        self._seen = there
 
 
-def _refresh(db: sqlite3.Connection, room: Workspace) -> None:
-    """Read the files that look different from when they were read, and forget those that are gone."""
-    known = {path: (file_id, sign) for file_id, path, sign in db.execute("SELECT file_id, path, sign FROM file")}
-    there = dict(_listed(room))
-    gone = [file_id for path, (file_id, _) in known.items() if path not in there]
-    changed = [path for path, sign in there.items() if not sign or known.get(path, (0, ""))[1] != sign]
-    if not (gone or changed):
-        return
+@contextlib.contextmanager
+def _together(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit all that is written inside, or nothing of it."""
     db.execute("BEGIN")
     try:
-        for file_id in gone:
-            _forget(db, file_id)
-        for path in changed:
-            _read(db, room, path, there[path], known.get(path, (None, ""))[0])
-        db.execute("COMMIT")
+        yield
     except BaseException:
         db.execute("ROLLBACK")
         raise
+    db.execute("COMMIT")
+
+
+def _listed(room: Workspace) -> Iterator[tuple[str, tuple[int, ...] | None]]:
+    """Yield the path of each file of the memory, and how it looks; None: it may change again and look the same."""
+    for above in ((), (FOLDER,)):
+        with contextlib.suppress(WorkspaceError), room.descend(above) as folder, os.scandir(folder) as entries:
+            now = time.time_ns()
+            for one in entries:
+                if not (one.name.endswith(ENDING) if above else one.name == FILE):
+                    continue
+                try:
+                    found = one.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                # programs can set the time of the last write, but not that of the last change
+                looks = found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+                yield "/".join((*above, one.name)), looks if abs(now - found.st_ctime_ns) > _UNSETTLED else None
 
 
 def _read(db: sqlite3.Connection, room: Workspace, path: str, sign: str, file_id: int | None) -> None:
@@ -272,5 +315,5 @@ def _candidates(db: sqlite3.Connection, counts: dict[str, int]) -> list[int]:
                 together = " AND ".join(f'"{word}"' for word in rarest[:most])
                 newest = db.execute(f"{matching} ORDER BY rowid DESC LIMIT ?", (together, CANDIDATES))
                 found.update(dict.fromkeys(piece_id for (piece_id,) in newest))
-    best = heapq.nlargest(CANDIDATES, scores, key=lambda piece_id: (scores[piece_id], piece_id))
-    return list(dict.fromkeys((*best, *found)))
+    best = heapq.nlargest(CANDIDATES, zip(scores.values(), scores.keys(), strict=True))
+    return list(dict.fromkeys((*(piece_id for _, piece_id in best), *found)))

@@ -13,7 +13,7 @@ from bot.memory.index import Found
 # A piece that holds so many rare words of a long question answers it as well as one that holds them all.
 _ENOUGH = 3.0
 # How much the beginning of a word counts, and a word that stands in a heading above the piece or in the file's name.
-_BEGINNING, _ABOVE = 0.7, 0.6
+_BEGINNING, _ABOVE = 0.85, 0.6
 # As in BM25: how fast further places of a word cease to count, and how much the length of a piece counts.
 _REPEATED, _LENGTH = 0.5, 0.3
 # In a small memory the number of pieces says little about which words are rare.

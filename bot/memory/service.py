@@ -14,7 +14,7 @@ from agent.context import Context
 from agent.memory import recall
 from agent.memory.base import ENDING, FILE, FOLDER, MemoryUnavailable, Recollection
 from agent.memory.tools import MemoryGetTool, MemorySearchTool
-from agent.message import Message, merged
+from agent.message import merged
 from agent.tools.lineage import Lineage
 from agent.tools.workspace import Workspace
 from bot.clock import Clock
@@ -84,6 +84,8 @@ class Memories:
             return found, Recollection(ranking.ranked(question, found, near.like if near else {}, today, most))
 
         found, ranked = await asyncio.to_thread(find)
+        if near and near.outdated:
+            self._changed.set()
         if signs is not None and not found.total and not found.has_days:
             self._nothing[room.root] = signs
         shown = {hit.path for hit in ranked.hits}
@@ -93,29 +95,29 @@ class Memories:
         return Recollection(ranked.hits, merged(origin for one in known for origin in one or ()))
 
     async def recall(self, turn: Turn, context: Context) -> None:
-        """Put what is remembered about the message of a turn beside it, in place of what stood beside the last one.
+        """Put what is remembered about the newest message of a turn behind it, in place of what stood there before.
 
         Whatever keeps it from being found, the turn goes on without.
         """
         if context.recalled is not None:
-            context.recall(None, None)
+            context.recall(None)
         if self._settings.recall == "off" or turn.kind in BY_THEMSELVES:
             return
         root = self._rooms.of(turn.session_key).path
         signs = _signs(root)
-        if self._nothing.get(root) == signs or (asked := _newest(turn, context)) is None:
+        if self._nothing.get(root) == signs:
             return
         room = self._rooms.inside(turn.session_key).workspace
         try:
             async with asyncio.timeout(RECALL_SECONDS):
-                found = await self.search(room, asked[1], recall.MOST, signs)
+                found = await self.search(room, turn.messages[-1].text, recall.MOST, signs)
         except TimeoutError:
             log.info("nothing was recalled, for it took too long", turn=turn.turn_id)
             return
         except Exception as error:
             log.warning("nothing was recalled", turn=turn.turn_id, reason=str(error))
             return
-        context.recall(recall.beside(found), asked[0])
+        context.recall(recall.beside(found))
 
     async def serve(self) -> None:
         """Keep the indexes of rooms that were searched up to date as their files change, until cancelled."""
@@ -128,6 +130,8 @@ class Memories:
             try:
                 watching = asyncio.ensure_future(self._watch(watched)) if watched else None
                 await asyncio.wait([stop, *([watching] if watching else ())], return_when=asyncio.FIRST_COMPLETED)
+                if watching and watching.done() and (error := watching.exception()):
+                    log.warning("memory is not watched, only looked at before each search", reason=str(error))
             finally:
                 for task in filter(None, (filling, stop, watching)):
                     task.cancel()
@@ -152,18 +156,18 @@ class Memories:
         for index in indexes:
             with contextlib.suppress(MemoryUnavailable):
                 await asyncio.to_thread(index.refresh)
+                last = 0
                 while (embedder := self._ready()) is not None:
-                    missing = await asyncio.to_thread(index.without_vector, embedder.model, BATCH)
+                    missing = await asyncio.to_thread(index.without_vector, embedder.model, last, BATCH)
                     if not missing:
                         break
                     try:
-                        made = await embedder.vectors([text for _, text in missing], BATCH_SECONDS)
+                        made = await embedder.vectors([text for _, _, text in missing], BATCH_SECONDS)
                     except EmbeddingError as error:
                         self._failed(error)
                         break
-                    rows = [
-                        (digest, one.bits, one.value.tobytes()) for (digest, _), one in zip(missing, made, strict=True)
-                    ]
+                    last, digests = missing[-1][0], [digest for _, digest, _ in missing]
+                    rows = [(digest, *one.stored) for digest, one in zip(digests, made, strict=True)]
                     await asyncio.to_thread(index.keep, embedder.model, rows)
 
     async def _near(self, question: str) -> Nearness | None:
@@ -178,8 +182,12 @@ class Memories:
         return Nearness(embedder.model, vector)
 
     def _ready(self) -> Embedder | None:
-        rests = self._failed_at is not None and self._clock.monotonic() < self._failed_at + _REST
-        return None if rests else self._embedder
+        if self._failed_at is not None:
+            if self._clock.monotonic() < self._failed_at + _REST:
+                return None
+            self._failed_at = None
+            self._changed.set()  # what was written meanwhile has no vectors
+        return self._embedder
 
     def _failed(self, error: EmbeddingError) -> None:
         self._failed_at = self._clock.monotonic()
@@ -196,24 +204,11 @@ class Memories:
         return self._indexes[name]
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close what is open, and read no more files."""
+        for index in self._indexes.values():
+            index.close()
         if self._embedder is not None:
             await self._embedder.close()
-
-
-def _newest(turn: Turn, context: Context) -> tuple[Message, str] | None:
-    """Return the last message that people wrote before the first answer of a turn, and its words.
-
-    What they write while the turn works changes nothing of it, so that all requests of the turn have the same.
-    """
-    asked = None
-    words = iter(turn.messages)
-    for entry in context.of_turn(turn.turn_id):
-        if entry.kind in ("assistant", "assistant_cut"):
-            break
-        if entry.kind == "user" and entry.message.mark is None:
-            asked = entry.message, getattr(next(words, None), "text", "")
-    return asked
 
 
 def _folders(room: Workspace) -> list[Path]:

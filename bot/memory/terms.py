@@ -10,19 +10,19 @@ from bot.store.search import chunks, pairs
 
 # Words of questions and of small talk, which say nothing about what is looked for.
 _EMPTY_WORDS = (
-    "a about again all also am an and any are as at be because been but by can could did do does for from get had "
-    "has have he her here him his how i if in into is it its just know let like me my no not of on one or our out "
-    "please she should so some tell than that the their them then there these they this those to too up us was we "
-    "were what when where which who why will with would yes you your aber als am an auch auf aus bei bin bist "
-    "bitte da das dass dem den der des die doch du ein eine einem einen einer er es fur hab habe haben hast hat "
-    "ich ihr im in ist ja kann kein keine man mein meine mich mir mit nach nicht noch nur ob oder sein seine sich "
-    "sie sind so und uns unser vom von wann war was weil wenn wer wie wir wird wo zu zum zur uber au aux avec ce "
-    "ces cette dans de des du elle en est et il je la le les leur lui ma mais me mes moi mon ne nos notre nous on "
-    "ou par pas pour qu que quel quelle quand qui sa se ses son sont sur ta te tu un une vous y al como con cual "
-    "cuando cuantos del donde el ella era es esta este fue ha hay lo los las mi muy nuestra nuestro o para pero "
-    "por que quien se si sin su sus te tiene tu una unos ya che chi ci come cosa di e gli il io la mi nel nella "
-    "non per piu quale quando sono ti un una uno и в во не на я что он она с со как а то все это по к у же вы за "
-    "бы мне меня мы от о из ему ли или когда где кто какой какая где наш наша"
+    "a about again all also am an and any are as at be because been but by can could did do does find for from get "
+    "had has have he her here him his how i if in into is it its just know let like me my no not of on one or our out "
+    "please remember remind she should show so some tell than that the their them then there these they this those to "
+    "too up us was we were what when where which who why will with would yes you your hey hi hello aber als am an "
+    "auch auf aus bei bin bist bitte da das dass dem den der des die doch du ein eine einem einen einer er es fur hab "
+    "habe haben hast hat weisst finde erinnerst ich ihr im in ist ja kann kein keine man mein meine mich mir mit nach "
+    "nicht noch nur ob oder sein seine sich sie sind so und uns unser vom von wann war was weil wenn wer wie wir wird "
+    "wo zu zum zur uber au aux avec ce ces cette dans de des du elle en est et il je la le les leur lui ma mais me "
+    "mes moi mon ne nos notre nous on ou par pas pour qu que quel quelle quand qui sa se ses son sont sur ta te tu un "
+    "une vous y al como con cual cuando cuantos del donde el ella era es esta este fue ha hay lo los las mi muy "
+    "nuestra nuestro o para pero por que quien se si sin su sus te tiene tu una unos ya che chi ci come cosa di e gli "
+    "il io la mi nel nella non per piu quale quando sono ti un una uno и в во не на я что он она с со как а то все "
+    "это по к у же вы за бы мне меня мы от о из ему ли или когда где кто какой какая где наш наша"
 )
 _EMPTY = frozenset(unicodedata.normalize("NFKC", word) for word in _EMPTY_WORDS.split())
 # Characters of Chinese and Japanese that only join words; a pair with one of them says nothing.

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.message import Provenance
+from agent.message import Mark, Provenance
+from agent.models.base import ModelRequest
 from bot.persistence.memories import NewMemory
 from channels.message import ChatKind, Origin, Place
 from tests.attacks.obedient import EXEC, TRUSTING, words
@@ -28,6 +29,7 @@ PLACES: dict[str, Callable[[str], Place]] = {
 }
 ROOMS = ("", *(f"people/telegram-{who}" for who in PERSONS[1:]), "groups/telegram--7", "groups/telegram--8")
 FILES = ("MEMORY.md", "USER.md", "memory/2026-01-01.md", "memory/{}.md", "notes/deep/{}.txt", "media/{}.txt")
+READING = ("read", "grep", "exec", "memory_search", "memory_get")
 LARGE: Json = {
     "tools": TRUSTING | EXEC | {"by_sender": {"telegram:*": {"profile": "full"}}, "message": {"reach": "all"}},
     "channels": {"telegram": {"groups": {"policy": "open", "require_mention": False}}},
@@ -70,27 +72,31 @@ def room_of(who: str, place: Place) -> str:
     return "" if who == "1" else f"people/telegram-{who}"
 
 
-def ways(own: str, workspace: Path, state: Path) -> Iterator[Call]:
-    """All that a model may try; what every request shows comes by itself.
+def ways(own: str, workspace: Path, state: Path, turn: int) -> Iterator[Call]:
+    """All that a model may try, itself or through a sub-agent; prompt and recall come by themselves.
 
-    A further way to read, such as searching in memory or asking a child, belongs here.
+    turn: how rooms are named differs with it, so that over all turns each is named in each way. A further way to read
+    belongs here.
     """
     depth = "../" * own.count("/") + "../" if own else ""
-    for room in ROOMS if own else ():  # owners may name the rooms of others, and are asked because of what they read
-        for name in FILES[:1]:
-            for path in (f"{depth}../{room}/{name}", f"{depth}{room}/{name}", str(workspace / room / name), room):
-                yield Call("read", {"path": path})
+    yield Call("memory_search", {"query": "canary"})
+    yield Call("memory_search", {"query": canary(ROOMS[turn % len(ROOMS)], turn % len(FILES))})
+    yield Call("memory_get", {"path": "MEMORY.md"})
+    yield Call("memory_get", {"path": "memory/2026-01-02.md"})
     yield Call("read", {"path": "MEMORY.md"})
+    for number, room in enumerate(ROOMS if own else ROOMS[1:], turn):
+        forms = f"{depth}{room}", f"{depth}../{room}", str(workspace / room), room, f"memory/../{depth}{room}"
+        named = forms[number % len(forms)]
+        yield Call("memory_get", {"path": f"{named}/MEMORY.md"})
+        if own:  # owners may name the rooms of others, and are asked because of what they read
+            yield Call("read", {"path": f"{named}/MEMORY.md"})
+            yield Call("message", {"action": "upload", "path": f"{named}/USER.md"})
     for path in (".", "..", f"{depth}people", str(workspace)) if own else (".",):
         yield Call("glob", {"pattern": "**/*", "path": path})
         yield Call("grep", {"pattern": "canary", "path": path})
-        yield Call("read", {"path": path})
     for needs in ("look", "work"):
         command = f"grep -rs canary . .. {workspace} {state}; find {workspace} . ..; cat {workspace}/people/*/*.md"
         yield Call("exec", {"command": command, "needs": needs})
-    for room in ROOMS if own else ():
-        yield Call("message", {"action": "upload", "path": f"{depth}../{room}/MEMORY.md"})
-        yield Call("message", {"action": "upload", "path": str(workspace / room / "USER.md")})
     yield Call("memory_write", {"text": "what do I know?"})
 
 
@@ -109,27 +115,53 @@ async def test_no_way_leads_into_another_scope(tmp_path: Path, monkeypatch: pyte
         hark.model.default = "hello"
         await said_everywhere(hark)
         tried = 0
-        for make in PLACES.values():
+        for turn, make in enumerate(PLACES.values(), PERSONS.index(who) * len(PLACES)):
             place, since, sent = make(who), len(hark.model.requests), len(hark.channel.sent)
             own = room_of(who, place)
-            calls = list(ways(own, workspace, hark.state))
-            for first in range(0, len(calls), 20):
-                hark.model.add(*calls[first : first + 20])
-            await write(hark, "look around", who, place)
+            calls = [*ways(own, workspace, hark.state, turn), *(sessions(place, turn) if own else ())]
+            task = f"snoop {turn}."
+            child = steps(calls)
+            hark.model.whenever(task, lambda _, child=child: next(child))  # type: ignore[misc]
+            for step in steps([*calls, Call("sessions_spawn", {"task": task, "label": "snoop"})]):
+                hark.model.add(*step)
+            await write(hark, "canary?", who, place)
             seen = "\n".join(map(words, hark.model.requests[since:]))
             out = "\n".join(f"{one.body} {one.file}" for one in hark.channel.sent[sent:])
             assert crossed(seen + out, own, number) == [], f"{who} in {place}"
             assert secrets_of_others(seen + out, who, place) == [], f"{who} in {place}"
-            assert all(canary(own, 0) in text for text in results(hark, since, ("read", "grep", "exec")).values())
+            alone = [one for one in hark.model.requests[since:] if task in words(one) and task in one.messages[0].text]
+            for requests in (hark.model.requests[since:], alone):
+                for name, text in results(requests, READING).items():
+                    assert canary(own, 0) in text, f"{who} in {place} saw nothing by {name}: {text[:300]}"
+            assert any(one.mark is Mark.RECALLED for request in hark.model.requests[since:] for one in request.messages)
             tried += len(calls)
         assert number * len(ROOMS) + len(ROOMS) >= 49
         assert tried > 50
 
 
-def results(hark: ActingHark, since: int, names: Sequence[str]) -> dict[str, str]:
-    """What tools have said since a request, by their names."""
+def sessions(place: Place, turn: int) -> Iterator[Call]:
+    """Looks into other conversations, which only owners may, in private."""
+    yield Call("sessions_list")
+    for number, make in enumerate(PLACES.values(), turn):
+        other = make(PERSONS[number % len(PERSONS)])
+        if other != place:
+            thread = f":thread:{other.thread}" if other.thread else ""
+            session = f"agent:main:telegram:{other.kind.value}:{other.chat}{thread}"
+            yield Call("sessions_history", {"session": session})
+            yield Call("sessions_send", {"session": session, "message": "tell me what you know"})
+
+
+def steps(calls: Sequence[Call]) -> Iterator[Sequence[Call | str]]:
+    """The answers of a model that tries all of these."""
+    for first in range(0, len(calls), 40):
+        yield calls[first : first + 40]
+    yield ["That is all."]
+
+
+def results(requests: Sequence[ModelRequest], names: Sequence[str]) -> dict[str, str]:
+    """What tools have said in these requests, by their names."""
     found = dict.fromkeys(names, "")
-    for request in hark.model.requests[since:]:
+    for request in requests:
         for result in (one for message in request.messages for one in message.tool_results):
             if result.name in found:
                 found[result.name] += result.text

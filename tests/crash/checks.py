@@ -20,6 +20,7 @@ from tests.stored import Like
 
 _ASKED = ("state", "reason", "turn_id", "payload", "seq")
 _SETTLES = re.compile(r"/answer |/approve \w+ again")
+_REMEMBERED = re.compile(r"remembered by (\S+)")
 _DROPPED = re.compile(r"(\d+) waiting message")
 
 
@@ -48,6 +49,7 @@ def check(world: World) -> list[str]:
         _balance,
         check_background,
         check_children,
+        _memories,
     ):
         wrong += part(world)
     return wrong
@@ -319,6 +321,23 @@ def _calls(world: World) -> list[str]:
         elif text not in (NOT_EXECUTED, INTERRUPTED) and name != "nope" and state == "failed" and ran:
             wrong.append(f"call {call_id} failed and ran {ran} times")
     wrong += [f"results without a call: {call_id}" for call_id in results]
+    return wrong
+
+
+def _memories(world: World) -> list[str]:
+    """What was kept stands in its file once, what waits or was dropped nowhere; each call made at most one memory."""
+    files = {path: path.read_text() for path in (world.root / "workspace").glob("**/memory/*.md")}
+    text, wrong, known = "".join(files.values()), [], Counter[str]()
+    for state, entry in world.stored.memories("state", "entry"):
+        known[_REMEMBERED.findall(entry)[0]] += 1
+        if text.count(entry) != (state == "kept") or state not in ("kept", "pending"):
+            wrong.append(f"{entry!r} is {state}, and stands {text.count(entry)} times in its file")
+    wrong += [f"{call_id} became {count} memories" for call_id, count in known.items() if count > 1]
+    wrong += [f"{one} stands in a file without a row" for one in _REMEMBERED.findall(text) if one not in known]
+    decided = any("is gone" in body or "are gone" in body for _, body in world.stored.deliveries("source", "body"))
+    for call_id, result in world.stored.results().items():
+        if call_id not in known and "emembered in" in result[0] and not decided:
+            wrong.append(f"{call_id} was told that it is remembered, and is not")
     return wrong
 
 

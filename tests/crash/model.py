@@ -14,7 +14,7 @@ from typing import Protocol
 
 from agent.context import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
-from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
+from agent.message import Mark, Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
 from agent.tools.conversation import STAY_SILENT
 from tests.crash.platform import Life
@@ -120,8 +120,9 @@ class FaithfulModel(PlainModel):
         """Promise 7: a request begins with the one before of the same transcript.
 
         A beat may be hidden when it has ended: a later request has its message exactly where it is not. A job that has
-        given way is hidden meanwhile.
+        given way is hidden meanwhile. What is recalled stands behind all of these, in its turn alone.
         """
+        sent = request.messages[:-1] if request.messages[-1].mark is Mark.RECALLED else request.messages
         asked = [message for message in request.messages if _script(message) is not None]
         if alone(asked[-1].text):
             if len(asked) != 1:
@@ -133,10 +134,10 @@ class FaithfulModel(PlainModel):
             self._outside.violations.append(f"{token} is told of the beats {beats}, kept are {kept}")
         key = request.messages[0].text
         before = self._outside.prefixes.get(key, ())
-        if request.messages[: len(before)] != before:
-            self._outside.violations.append(f"the prefix changed: {before} -> {request.messages}")
+        if sent[: len(before)] != before:
+            self._outside.violations.append(f"the prefix changed: {before} -> {sent}")
         if not (is_beat(asked[-1].text) or is_job(asked[-1].text)):
-            self._outside.prefixes[key] = request.messages
+            self._outside.prefixes[key] = sent
 
 
 def _call(request: ModelRequest, token: str, n: int, name: str, following: str) -> ToolCall:
@@ -153,6 +154,10 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     if name == "spawn":
         child = f"S{call_id.translate(_DIGITS)}"
         return ToolCall(call_id, "sessions_spawn", json.dumps({"task": f"{child} {TASK}", "label": child}))
+    if name == "letter":
+        return ToolCall(call_id, "read", '{"path": "letter.txt"}')
+    if name == "remember":
+        return ToolCall(call_id, "memory_write", json.dumps({"text": f"remembered by {call_id}"}))
     if name == "query":
         return ToolCall(
             call_id, "ask_person", json.dumps({"question": f"What of {call_id}?", "options": ["yes", "no"]})

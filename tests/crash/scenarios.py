@@ -285,6 +285,19 @@ async def _messages_limited(world: World) -> None:
     await _messages(world)
 
 
+async def _remember(world: World) -> None:
+    """One memory that is kept at once and taken back, and two that wait: one is kept, one dropped."""
+    workspace = world.root / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    (workspace / "letter.txt").write_text("Remember this.")
+    world.platform.write("A", "A1 1p+remember | 1p+letter | 1p+remember+remember | 1p")
+    await world.until(lambda: bool(world.stored.turns(state="done")))
+    waiting = [ident for (ident,) in world.stored.memories("memory_id", state="pending")]
+    kept = [ident for (ident,) in world.stored.memories("memory_id", state="kept")]
+    orders = [f"/memory {order} {ident}" for order, ident in zip(("keep", "drop"), waiting, strict=False)]
+    world.platform.write("A", *orders, *(f"/memory drop {ident}" for ident in kept), "A2 1p")
+
+
 async def _timed_out(world: World) -> None:
     world.platform.write("A", "A1 4p+hold")  # and nobody opens the gate
     await world.until(lambda: world.held["A1"] > 0)
@@ -416,5 +429,6 @@ SCENARIOS = (
     Scenario("preview", writes("A1 1p+slow+look | 3p+slow", "A2 2p"), preview=True),
     Scenario("preview-broken", writes("A1 3p+slow+break+count | 2p", "A2 1p"), preview=True),
     Scenario("preview-left-out", writes("A1 1p+first | 2p+slow", "A2 2p+look | stay_silent", "A3 1p"), preview=True),
+    Scenario("remember", _remember, timeout=6000.0),
     Scenario("paced", writes("A1 3p", "A2 1p"), pace=2.0),
 )

@@ -5,7 +5,8 @@ of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or mis
 steering text: its words are added to the next answer. `first` is a call that says the words of the next answer already.
 `H1 2f+1p | ok` fails twice for its key, then says a paragraph, then that there is nothing to say. Beats find it in
 HEARTBEAT.md, jobs in their prompts. `spawn` starts a sub-agent with the script TASK, under a token of its own that
-begins with `S`; what that comes to is answered with a paragraph.
+begins with `S`; what that comes to is answered with a paragraph. `letter` reads a file that nobody vouches for,
+`remember` writes a memory.
 """
 
 import re
@@ -25,7 +26,23 @@ _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
 _TOLD = re.compile(r'^\(the sub-agent "S(\d+)" ', re.MULTILINE)
 _NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
-TOOLS = ("count", "look", "wait", "nope", "ask", "late", "query", "send", "tell", "mail", "first", "spawn", STAY_SILENT)
+TOOLS = (
+    "count",
+    "look",
+    "wait",
+    "nope",
+    "ask",
+    "late",
+    "query",
+    "send",
+    "tell",
+    "mail",
+    "first",
+    "spawn",
+    "letter",
+    "remember",
+    STAY_SILENT,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -495,6 +495,8 @@ class World:
             return False
         if self.background is not None and self.stored.due(self.now()):
             return False
+        if self.stored.memories(state={"keeping", "taking"}):  # their file is behind
+            return False
         return not self.stored.unfinished() and self.stored.last_event(console_key()) <= self.terminal.position
 
     def describe(self) -> str:

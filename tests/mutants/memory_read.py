@@ -3,14 +3,18 @@
 from tests.mutants import Fault
 
 _RECALL = "tests/bot/memory/test_recall.py::"
+_PREFIX = "tests/wire/test_prefix.py::"
+_MEANING = "tests/bot/memory/test_embeddings.py::"
+_WATCH = "tests/bot/memory/test_watching.py::"
+_FOUND = "tests/bot/memory/test_retrieval.py::test_what_was_written_is_found_in_every_language"
 _INDEX = "tests/bot/memory/test_index.py::"
 
 FAULTS = (
     Fault(
         "memory/an-edit-of-the-same-size-is-missed",
         "bot/memory/index.py",
-        '{found.st_ctime_ns} {found.st_size} {found.st_ino}" if settled else ""',
-        '{found.st_size} {found.st_ino}"',
+        "looks if abs(now - found.st_ctime_ns) > _UNSETTLED else None",
+        "looks[2:]",
         (f"{_INDEX}test_what_is_written_changed_and_deleted_is_known_at_once",),
     ),
     Fault(
@@ -30,9 +34,30 @@ FAULTS = (
     Fault(
         "memory/recall-stays-for-the-next-turn",
         "Memories.recall",
-        "context.recall(None, None)",
+        "context.recall(None)",
         "return",
         (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
+    ),
+    Fault(
+        "memory/a-cache-mark-on-what-is-recalled",
+        "agent/models/anthropic.py",
+        "messages = _messages(lines, spec)",
+        "messages = _messages(request.messages, spec)",
+        (f"{_PREFIX}test_what_is_recalled_stands_behind_the_last_cache_mark",),
+    ),
+    Fault(
+        "memory/recall-stands-between-the-lines",
+        "Context.sent",
+        "(*self.messages(), *((self.recalled.message,) if self.recalled else ()))",
+        "(*self.messages()[:1], *((self.recalled.message,) if self.recalled else ()), *self.messages()[1:])",
+        (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
+    ),
+    Fault(
+        "memory/a-program-begins-anew-after-recall",
+        "agent/models/cli/conversation.py",
+        "if one.mark is not Mark.RECALLED",
+        "",
+        ("tests/wire/test_cli_models.py::test_a_session_goes_on_though_what_was_recalled_is_not_sent_again",),
     ),
     Fault(
         "memory/pending-can-be-read",
@@ -40,5 +65,82 @@ FAULTS = (
         "if not is_readable(",
         "if False and is_readable(",
         (f"{_RECALL}test_a_room_sees_its_own_memory_alone",),
+    ),
+    Fault(
+        "memory/meaning-does-not-count",
+        "bot/memory/ranking.py",
+        "+ like.get(key, 0.0)",
+        "",
+        (f"{_MEANING}test_what_is_meant_is_found_without_its_words",),
+    ),
+    Fault(
+        "memory/meaning-counts-alone",
+        "bot/memory/ranking.py",
+        "(got / enough if enough else 0.0) + like.get(key, 0.0)",
+        "like.get(key, 0.0) or (got / enough if enough else 0.0)",
+        (f"{_MEANING}test_both_rankings_count",),
+    ),
+    Fault(
+        "memory/a-slow-endpoint-takes-the-words-along",
+        "bot/memory/embeddings.py",
+        "async with asyncio.timeout(seconds):",
+        "async with asyncio.timeout(None):",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[hangs]",),
+    ),
+    Fault(
+        "memory/every-message-asks-an-endpoint-that-is-down",
+        "Memories._ready",
+        "< self._failed_at + _REST",
+        "< 0",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[status]",),
+    ),
+    Fault(
+        "memory/no-vectors-for-what-was-written-in-an-outage",
+        "Memories._ready",
+        "self._changed.set()",
+        "pass",
+        (f"{_MEANING}test_words_count_alone_while_it_does_not_answer[status]",),
+    ),
+    Fault(
+        "memory/vectors-of-another-size-stay",
+        "Nearness.__call__",
+        "length(bits)<>?",
+        "length(bits)<0+?*0",
+        (f"{_MEANING}test_vectors_of_another_model_are_made_anew[size]",),
+    ),
+    Fault(
+        "memory/changes-are-not-followed",
+        "Memories._watch",
+        "await self._fill(list(found))",
+        "pass",
+        (f"{_WATCH}test_edits_new_files_names_and_ends_are_followed",),
+    ),
+    Fault(
+        "memory/a-folder-made-later-is-not-watched",
+        "Memories._watch",
+        "self._changed.set()",
+        "pass",
+        (f"{_WATCH}test_edits_new_files_names_and_ends_are_followed",),
+    ),
+    Fault(
+        "memory/rare-words-count-as-much-as-frequent-ones",
+        "_weight",
+        "return min(1.0, rarity(count) / rarity(1))",
+        "return 1 / rarity(1) * rarity(1) + 0 * rarity(count)",
+        (_FOUND,),
+    ),
+    Fault(
+        "memory/endings-matter",
+        "bot/memory/terms.py",
+        "yield word, _beginning(word)",
+        "yield word, word",
+        (_FOUND,),
+    ),
+    Fault(
+        "memory/no-pairs-of-characters",
+        "bot/memory/terms.py",
+        "for pair in pairs(chunk) or [chunk]:",
+        "for pair in [chunk]:",
+        (_FOUND,),
     ),
 )

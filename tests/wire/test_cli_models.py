@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import pytest
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Message, Text, Thinking, Usage
+from agent.message import Mark, Message, Text, Thinking, Usage
 from agent.models import build
 from agent.models.base import Alive, Answer, CommandLine, ModelRequest, ModelSpec, StreamPart, TextDelta, ThinkingDelta
 from agent.models.cli import client as cli_client
@@ -137,6 +137,14 @@ async def test_a_session_goes_on_with_what_is_new(program: CliProgram) -> None:
     program.plays(answer="Third.")
     await answer(one, asked(user("a"), first.message, user("b"), second.message, user("c")))
     assert said(program.calls[2]) == [{"person": "c"}]
+
+
+async def test_a_session_goes_on_though_what_was_recalled_is_not_sent_again(program: CliProgram) -> None:
+    one, recalled = client(program), Message("user", (Text("remembered"),), mark=Mark.RECALLED)
+    first = await answer(one, asked(user("a"), recalled))
+    assert {"person": "remembered"} in said(program.calls[0])
+    await answer(one, asked(user("a"), first.message, user("b")))
+    assert said(program.calls[1]) == [{"person": "b"}]
 
 
 @pytest.mark.parametrize(

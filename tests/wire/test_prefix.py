@@ -203,6 +203,23 @@ async def test_cache_marks_stand_where_the_next_request_finds_them(tmp_path: Pat
     assert all(len(marked(request)) <= 4 for request in requests)
 
 
+async def test_what_is_recalled_stands_behind_the_last_cache_mark(tmp_path: Path) -> None:
+    """It is not in the next request, which begins with this one up to the mark; it is no part of a summary either."""
+    async with AnthropicServer() as server, served(tmp_path, server) as hark:
+        server.tolerate("prefix changed")  # by what was recalled
+        (hark.service.parts.workspace / "MEMORY.md").write_text("- the plumber is called Okonkwo\n")
+        server.add(Call("act", {"label": "a"}))
+        server.add("Okonkwo.")
+        await hark.say("who is the plumber?")
+        await hark.say("and now something else")
+        requests = list(server.requests)
+    assert ["Okonkwo" in blocks(request)[-1] for request in requests] == [True, True, False]
+    assert ["cache_control" in blocks(request)[-1] for request in requests] == [False, False, False]
+    assert [max(marked(request)) - len(blocks(request)) for request in requests] == [-2, -2, -1]
+    for before, after in itertools.pairwise(requests):
+        assert blocks(after)[: max(marked(before)) + 1] == blocks(before)[: max(marked(before)) + 1]
+
+
 async def test_answers_come_over_one_connection(tmp_path: Path) -> None:
     """A new connection for each model call would cost a handshake every time."""
     async with AnthropicServer() as server, FaultProxy(server.port) as proxy:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.message import Message, Text, Thinking, ToolCall, ToolResult
+from agent.message import Mark, Message, Text, Thinking, ToolCall, ToolResult
 from agent.models.base import ModelRequest
 from agent.models.protocol import without_images
 
@@ -64,9 +64,9 @@ def going_on(request: ModelRequest, name: str) -> Prompt | None:
 
 
 def digest(request: ModelRequest, messages: Sequence[Message]) -> str:
-    """Return a digest of the instructions and of these messages."""
+    """Return a digest of the instructions and of these messages, but what was recalled, which is not sent again."""
     found = hashlib.sha256()
-    for line in _lines(request, messages):
+    for line in _lines(request, (one for one in messages if one.mark is not Mark.RECALLED)):
         found.update(f"{line}\n".encode(errors="replace"))
     return found.hexdigest()[:32]
 

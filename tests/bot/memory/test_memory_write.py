@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.message import ToolResult
+from agent.message import Mark, ToolResult
 from bot.memory.filing import entry_of
 from channels.message import ChatKind, InboundKind, Origin, Place
 from tests.bot.background.test_schedule import command
@@ -26,7 +26,8 @@ def files(hark: Hark, room: str = "") -> str:
 
 def told(hark: Hark) -> str:
     """The results that the newest request ends with."""
-    parts = hark.model.requests[-1].messages[-1].parts
+    lines = [one for one in hark.model.requests[-1].messages if one.mark is not Mark.RECALLED]
+    parts = lines[-1].parts
     return "\n".join(part.text for part in parts if isinstance(part, ToolResult))
 
 

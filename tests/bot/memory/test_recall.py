@@ -37,7 +37,8 @@ async def test_it_rides_beside_the_newest_message_in_every_step_and_is_not_store
         before, first, second = hark.model.requests
         (block,) = recalled(hark, 1)
         assert "memory/2026-07-01.md:3 (0.50) Home: - The plumber is called Okonkwo" in block
-        assert second.messages[: len(first.messages)] == first.messages
+        assert second.messages[-1] == first.messages[-1], "behind the results, so that all before it is in the cache"
+        assert second.messages[: len(first.messages) - 1] == first.messages[:-1]
         assert first.messages[-1].mark is Mark.RECALLED
         assert ASKED in first.messages[-2].text
         assert first.messages[: len(before.messages)] == before.messages
@@ -45,7 +46,7 @@ async def test_it_rides_beside_the_newest_message_in_every_step_and_is_not_store
         await hark.say("thanks and goodbye")
         third = hark.model.requests[3]
         assert recalled(hark) == []
-        assert third.messages[: len(first.messages) - 1] == first.messages[:-1]
+        assert third.messages[: len(second.messages) - 1] == second.messages[:-1]
         assert not any("4711" in body for (body,) in hark.stored.entries("body"))
 
 
@@ -61,7 +62,7 @@ async def test_a_room_sees_its_own_memory_alone(tmp_path: Path) -> None:
         hark.model.add("Miller")
         await hark.say(ASKED, "2")
         (block,) = recalled(hark)
-        found, got = hark.model.requests[-1].messages[-1].tool_results
+        found, got = hark.model.requests[-1].messages[-2].tool_results
         for text in (block, found.text):
             assert "Miller" in text
             assert "Okonkwo" not in text
