@@ -210,14 +210,15 @@ def _seen(folder: Path, known: Skill | None) -> Skill:
     signs: folders.Signs = ()
     try:
         signs = folders.signs(folder)
-        if known and known.signs == signs and known.digest:
+        if known and known.signs == signs:
             return known
         files = folders.read(folder)
         manifest = folders.manifest_of(files)
         if manifest.name != name:
             raise SkillError(f"its name is {manifest.name!r}, and that of its folder is not")
         if folders.signs(folder) != signs:
+            signs = ()  # it is being changed, so the next look reads it again
             raise SkillError("it is being changed")
     except SkillError as error:
-        return Skill(printable(name), signs, problem=str(error))
+        return Skill(printable(name), signs, problem=printable(str(error)))
     return Skill(name, signs, folders.digest(files), manifest)

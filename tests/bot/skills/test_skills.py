@@ -130,7 +130,7 @@ async def test_what_is_missing_keeps_a_skill_out_and_is_said(tmp_path: Path) -> 
         shown = await command(hark, "/skills")
         needs = "the program `no-such-program`, the environment variable `TOOL_KEY`, the system plan9"
         assert f"(not loaded: it needs {needs})" in shown
-        assert "`odd`: not loaded (not loaded: `requires.config`" in shown
+        assert "`odd`: not loaded (not loaded: it needs `config`, of which" in shown
     async with running(tmp_path, environ={"TOOL_KEY": "x"}) as hark:
         await command(hark, "/new")
         system = await prompt(hark)
