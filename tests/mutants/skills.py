@@ -199,4 +199,18 @@ FAULTS = (
         "    home",
         (f"{_INSTALL}what_a_crash_has_left_aside_is_no_skill_and_goes_with_the_next_try",),
     ),
+    Fault(
+        "skills/the-package-is-in-front",
+        "Shelf._look",
+        "for name, one in bundled.items() if name not in self._found}",
+        "for name, one in bundled.items()}",
+        (f"{_SKILLS}a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it",),
+    ),
+    Fault(
+        "skills/the-package-is-not-read",
+        "Shelf.home",
+        "Workspace(_PACKAGE) if bundled else self._workspace",
+        "self._workspace",
+        (f"{_SKILLS}a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it",),
+    ),
 )
