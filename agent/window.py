@@ -1,6 +1,6 @@
 """What a run needs to keep its requests within the window: the rules, the corrected estimates, and the durable side."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -78,6 +78,11 @@ class Keeper(Protocol):
         """
 
 
+# Sums up the older part of a conversation in place of a model. Takes its messages, what is to be kept above all, or
+# empty, and how many words are wanted at most; returns the words.
+Summarizer = Callable[[Sequence[Message], str, int], Awaitable[str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
     """What compaction of one conversation needs besides the conversation."""
@@ -87,3 +92,5 @@ class Compaction:
     keeper: Keeper
     # Returns the way to the model that sums up.
     summing: Callable[[], Route]
+    # Is asked before that model; None: there is none.
+    engine: Summarizer | None = None

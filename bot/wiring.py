@@ -164,7 +164,7 @@ def _assemble(
     rooms = furniture.rooms(config, conversations, store, outbox, clock, given.environ)
     dispatcher = furniture.dispatcher(config, clock, store, lanes, outbox, conversations, rooms, known.beating, bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
-    memory = Memories(config.state, rooms, clock, config.memory)
+    memory = Memories(config.state, rooms, clock, config.memory, extensions.load(config.extensions).memory)
     writing = MemoryWriteTool(Filing(store.memories, rooms), clock)
     furnishing = partial(furniture.furnishing, known.redactor, running, requests, confinement, rooms, memory, writing)
     rooms.furnish = furnishing(config)
@@ -360,6 +360,7 @@ def _specs(
         compaction=config.compaction.rules(),
         scale=Scale(),
         keeping=keeping,
+        summarizer=extensions.load(config.extensions).context,
     )
 
 

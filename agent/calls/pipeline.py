@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import structlog
 
@@ -27,7 +27,7 @@ from agent.journal import CallResult, CallState, Journal
 from agent.message import Mark, Provenance, ToolCall, ToolOutput, ToolResult, merged, well_formed
 from agent.origins import for_task, grants_of, label, made_from, questioned, untrusted
 from agent.spec import RunSpec
-from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Tool
+from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Sink, Tool
 from agent.tools.registry import matches
 from agent.tools.schema import parse_arguments
 
@@ -135,6 +135,7 @@ class Pipeline:
         if not (bears := made_from(self._lines(), self._spec.origins)):
             return ask
         sink = await tool.sink(parameters, context)
+        sink = sink if sink in get_args(Sink) else "open"  # a tool of an extension says anything
         found = questioned(ask, sink, bears, rules.origins, for_owners=self._spec.for_owners)
         if not found:
             return ask
@@ -208,6 +209,8 @@ class Pipeline:
         call = ready.call
         try:
             output: ToolOutput = await ready.tool.run(ready.parameters, ready.context)
+            if not isinstance(output, ToolOutput):
+                raise TypeError(f"the tool returned a {type(output).__name__} and no ToolOutput")
         except AgentError:
             raise
         except asyncio.CancelledError:
@@ -217,7 +220,7 @@ class Pipeline:
             output = ToolOutput(text="The tool was cancelled by itself; its outcome is unknown.", is_error=True)
         except ToolError as error:
             output = ToolOutput(text=str(error), is_error=True, origins=error.origins)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a tool may not end the service
             output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
         if ToolResultPersist.point in (hooks := self._spec.rules.hooks).points:
             text = self._spec.overflow.clean(well_formed(output.text))

@@ -173,6 +173,8 @@ class ContextEngine:
             async with asyncio.timeout(self._rules.timeout):
                 if notes and self._journal is not None and can_flush(self._spec):
                     await self._save_notes(self._journal)
+                if words := await self._by_extension(cut, focus):
+                    return words
                 route = self._spec.compaction.summing()
                 for number in range(self._rules.attempts):
                     share = _TRIES[min(number, len(_TRIES) - 1)]
@@ -196,6 +198,17 @@ class ContextEngine:
         finally:
             late.cancel()
         return None
+
+    async def _by_extension(self, cut: int, focus: str) -> str:
+        """Return the words of an extension about the lines before an index; empty: there is none, or it has failed."""
+        if (engine := self._spec.compaction.engine) is None:
+            return ""
+        try:
+            async with asyncio.timeout(self._rules.timeout / 2):  # a model has the rest
+                return (await engine(self._before(cut).messages(), focus, _WORDS)).strip()
+        except Exception as error:
+            log.error("a context engine has failed; a model sums up", said=f"{type(error).__name__}: {error}")
+            return ""
 
     async def save_last_notes(self) -> None:
         """Let the model save notes because the conversation is over, within the time of a summary."""
@@ -246,15 +259,20 @@ class ContextEngine:
         It begins as the last request did, so that the provider has it in its cache; calls are only forbidden where they
         were made instead. share: how much of the window it may take.
         """
-        model, context = route.model, Context(self._context.entries[:cut])
-        if self._context.summary is not None:
-            context.begin_at(self._context.start, self._context.summary)
+        model, context = route.model, self._before(cut)
         budget = self._room(model, self._limit(model) * share)
         if context.tokens > budget:
             context.prune(context.end + 1)
             context.fit(budget)
         messages = (*context.messages(), summary.request(focus, _WORDS))
         return replace(self._like_the_last(model, messages), thinking=route.thinking, allow_calls=first)
+
+    def _before(self, cut: int) -> Context:
+        """Return the part of the conversation before an index."""
+        context = Context(self._context.entries[:cut])
+        if self._context.summary is not None:
+            context.begin_at(self._context.start, self._context.summary)
+        return context
 
     async def _tell_late(self) -> None:
         await self._spec.sleep(TOLD_AFTER)

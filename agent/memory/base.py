@@ -6,6 +6,7 @@ or shown here: what waits for a person's decision is in no file yet.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from agent.errors import ToolError
@@ -58,6 +59,30 @@ class Memory(Protocol):
     @property
     def reaches_out(self) -> bool:
         """Whether a search asks another machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """Where a memory engine has found something: a file below the room, and its first and last line, from 1."""
+
+    path: str
+    first: int
+    last: int
+    # From 0 to 1. What is to be recalled beside a message has 0.3 at least.
+    score: float
+
+
+class MemoryEngine(Protocol):
+    """Finds in the files of a memory, in place of Hark's own index. An extension brings it.
+
+    It says where, and Hark reads there: so nothing comes from outside the room, or from what is no memory (any more).
+    """
+
+    async def search(self, room: Path, question: str, most: int) -> Sequence[Cited]:
+        """Return where something about a question stands, the best first.
+
+        room: the folder whose memory is searched, and nothing else.
+        """
 
 
 def is_readable(path: Sequence[str]) -> bool:

@@ -8,15 +8,24 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.skills.manifest import FILE, MAX_BYTES, Manifest, SkillError, parse
+from agent.tools.workspace import printable
 
 # Bounds of one skill: files, folders above a file, bytes of all files.
 FILES, DEPTH, BYTES = 200, 8, 5 * 1024 * 1024
 _NAMED = 12  # that many are named in a finding; the others are counted
+# Left out of what is installed: what version control and file managers put beside a skill.
+LEFT_OUT = (".git", "__MACOSX", ".DS_Store")
+# What is worth a look before it is trusted, whether a program does it or the model is to.
+_DOUBTFUL = re.compile(
+    r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|\bsudo\s|\brm\s+-\w*r\w*\s|\beval\b|\bbase64\s+-{1,2}d|\.ssh/|\.aws/"
+    r"|/etc/(?:passwd|shadow)|\b(?:ignore|disregard)\s+(?:\w+\s+){0,2}(?:previous|prior|earlier|above)\b",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(r"\b(?:https?|wss?|ftp)://([^\s/\"'`<>()\\]+)", re.IGNORECASE)
 _PROGRAMS = (".sh", ".bash", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".exe", ".so", ".jar", ".wasm")
 _MAGIC = (b"#!", b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
@@ -42,10 +51,10 @@ def signs(folder: Path) -> Signs:
     return tuple((path, one.st_ino, one.st_mode, one.st_size, one.st_ctime_ns) for path, one, _ in found)
 
 
-def read(folder: Path) -> Files:
-    """Return all files of a folder. Blocking. Raises SkillError."""
+def read(folder: Path, left_out: Collection[str] = ()) -> Files:
+    """Return the files of a folder. left_out: names of files and folders. Blocking. Raises SkillError."""
     found: dict[str, SkillFile] = {}
-    for path, status, inside in _walk(folder):
+    for path, status, inside in _walk(folder, left_out):
         try:
             fd = os.open(path.rpartition("/")[2], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
             with os.fdopen(fd, "rb") as file:
@@ -90,6 +99,11 @@ def findings(files: Files, manifest: Manifest) -> Iterator[str]:
     yield f"addresses: {_some(sorted(hosts))}" if hosts else "no addresses"
     hidden = [path for path, text in texts.items() if b"\0" not in files[path].content and any(map(_hides, text[1:]))]
     yield f"hidden characters: {_some(hidden)}" if hidden else "no hidden characters"
+    doubtful = [
+        f"{path}: {' '.join(one[0].split())}" for path, text in texts.items() for one in _DOUBTFUL.finditer(text)
+    ]
+    if doubtful:
+        yield f"worth a look: {_some(doubtful)}"
     yield "tools: all that there are" if manifest.tools is None else f"tools: {' '.join(manifest.tools) or 'none'}"
 
 
@@ -102,30 +116,33 @@ def _hides(sign: str) -> bool:
 
 
 def _some(names: "Mapping[str, object] | list[str]") -> str:
-    shown = ", ".join("".join(c if c.isprintable() else "�" for c in name) for name in [*names][:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return ", ".join([*names][:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result, int]]:
+def _walk(folder: Path, left_out: Collection[str] = ()) -> Iterator[tuple[str, os.stat_result, int]]:
     """Yield each file: its path, its status, and the open folder that it lies in. Raises SkillError."""
     count = size = 0
-    for above, folders, names, inside in os.fwalk(folder, onerror=_unread, follow_symlinks=False):
-        folders.sort()
-        below = os.path.relpath(above, folder)
-        for name in sorted((*folders, *names)):
-            path = name if below == "." else f"{below}/{name}"
-            try:
+    try:
+        for above, folders, names, inside in os.fwalk(folder, onerror=_raise, follow_symlinks=False):
+            folders[:] = sorted(name for name in folders if name not in left_out)
+            below = os.path.relpath(above, folder)
+            for name in sorted((*folders, *(name for name in names if name not in left_out))):
+                path = name if below == "." else f"{below}/{name}"
                 status = os.stat(name, dir_fd=inside, follow_symlinks=False)
-            except OSError as error:
-                raise SkillError(f"{path} cannot be read: {error.strerror}") from error
-            count, size = count + 1, size + (status.st_size if stat.S_ISREG(status.st_mode) else 0)
-            if count > 2 * FILES or size > BYTES or path.count("/") > DEPTH:
-                raise SkillError(f"it has more than {FILES} files, {BYTES // 1024**2} MB or {DEPTH} folders in a row")
-            if stat.S_ISREG(status.st_mode):
-                yield path, status, inside
-            elif not stat.S_ISDIR(status.st_mode):
-                raise SkillError(f"{path} is a link or no regular file")
+                count, size = count + 1, size + (status.st_size if stat.S_ISREG(status.st_mode) else 0)
+                if count > 2 * FILES or size > BYTES or path.count("/") > DEPTH:
+                    raise SkillError(
+                        f"it has more than {FILES} files, {BYTES // 1024**2} MB or {DEPTH} folders in a row"
+                    )
+                if path != printable(path):
+                    raise SkillError(f"{printable(path)} has signs in its name that cannot be shown")
+                if stat.S_ISREG(status.st_mode):
+                    yield path, status, inside
+                elif not stat.S_ISDIR(status.st_mode):
+                    raise SkillError(f"{path} is a link or no regular file")
+    except OSError as error:
+        raise SkillError(f"it cannot be read: {error.strerror}") from error
 
 
-def _unread(error: OSError) -> None:
-    raise SkillError(f"a folder of it cannot be read: {error.strerror}")
+def _raise(error: OSError) -> None:
+    raise error

@@ -3,12 +3,14 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
 from agent.skills.manifest import SkillError
+from agent.tools.workspace import printable
 from bot.cli.local import FAILED, asked, complain
 from bot.config import extensions
 from bot.config.model import Config
@@ -47,13 +49,16 @@ async def install(source: Path, yes: bool, config: Config) -> int:
     """Install a skill, if somebody confirms it. Returns the exit code."""
 
     def confirm(name: str, description: str, found: Sequence[str]) -> bool:
-        print("\n".join((f"{name}: {description}", *(f"- {line}" for line in found))))  # noqa: T201
+        shown = (f"{name}: {description}", *(f"- {line}" for line in found))
+        print("\n".join(map(printable, shown)))  # noqa: T201
         if yes:
             return True
         if not sys.stdin.isatty():
             complain("Nothing is installed: there is no terminal to ask in. With --yes nobody is asked.")
             return False
-        return input("Install it? [y/N] ").strip().lower() in ("y", "yes")
+        with suppress(EOFError):
+            return input("Install it? [y/N] ").strip().lower() in ("y", "yes")
+        return False
 
     environ = config.environ(os.environ)
     clean, others = Redactor(secrets(config, environ)).clean, extensions.load(config.extensions).hooks
@@ -65,7 +70,7 @@ async def install(source: Path, yes: bool, config: Config) -> int:
         async with asked(config, _shelf) as there:
             await there.accept(done.name, done.digest)
     except SkillError as error:
-        complain(f"Not installed: {error}.")
+        complain(printable(f"Not installed: {error}."))
         return FAILED
     print(commands.accepted(done.name))  # noqa: T201
     return 0

@@ -16,4 +16,5 @@ class Skills(Section):
     enabled: tuple[SkillName, ...] | None = setting(None, "Only these; without it all that are there.")
     disabled: tuple[SkillName, ...] = setting((), "Never these.")
     by_channel: dict[Platform, tuple[SkillName, ...]] = setting({}, "Only these on a channel.")
+    bundled: bool = setting(False, "Whether Hark's own are used.")
     guests: tuple[SkillName, ...] = setting((), "Those also for conversations in which not only owners write.")

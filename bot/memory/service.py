@@ -12,13 +12,14 @@ import structlog
 
 from agent.context import Context
 from agent.memory import recall
-from agent.memory.base import ENDING, FILE, FOLDER, MemoryUnavailable, Recollection
+from agent.memory.base import ENDING, FILE, FOLDER, MemoryEngine, MemoryUnavailable, Recollection
 from agent.memory.tools import MemoryGetTool, MemorySearchTool
 from agent.message import merged
-from agent.tools.lineage import Lineage
+from agent.tools.lineage import FileState, Lineage, Origins
 from agent.tools.workspace import Workspace
 from bot.clock import Clock
 from bot.config.memory import Memory as Settings
+from bot.memory import engine as engines
 from bot.memory import ranking
 from bot.memory.embeddings import BATCH, BATCH_SECONDS, QUESTION_SECONDS, Embedder, EmbeddingError, Nearness
 from bot.memory.index import Found, Index
@@ -40,9 +41,11 @@ _STEP, _DEBOUNCE = 250, 1000
 class Memories:
     """Searches the memories of all rooms, each in an index of its own."""
 
-    def __init__(self, state: Path, rooms: Rooms, clock: Clock, settings: Settings) -> None:
-        """state: the state directory."""
-        self._state, self._rooms, self._clock = state, rooms, clock
+    def __init__(
+        self, state: Path, rooms: Rooms, clock: Clock, settings: Settings, engine: MemoryEngine | None = None
+    ) -> None:
+        """state: the state directory. engine: of an extension, is asked in place of the indexes unless it fails."""
+        self._state, self._rooms, self._clock, self._engine = state, rooms, clock, engine
         self._indexes: OrderedDict[str, Index] = OrderedDict()
         # How rooms looked in which nothing was remembered.
         self._nothing: dict[Path, tuple[object, ...]] = {}
@@ -62,7 +65,7 @@ class Memories:
     @property
     def reaches_out(self) -> bool:
         """See Memory of the agent."""
-        return self._embedder is not None
+        return self._embedder is not None or getattr(self._engine, "reaches_out", self._engine is not None)
 
     def tools(self, room: Workspace, lineage: Lineage) -> tuple[MemorySearchTool, MemoryGetTool]:
         """Return the tools of a room."""
@@ -75,6 +78,12 @@ class Memories:
 
         signs: how the room looks; if nothing is there, nothing is recalled as long as it looks like this.
         """
+        if self._engine is not None:
+            try:
+                hits, read = await engines.ask(self._engine, room, question, most)
+                return Recollection(hits, await self._origins(read))
+            except Exception as error:
+                log.error("a memory engine has failed; Hark searches itself", said=f"{type(error).__name__}: {error}")
         index = self._index(room)
         near = await self._near(question)
         today = datetime.fromtimestamp(self._clock.now() / 1000, self._clock.zone).date()
@@ -90,9 +99,12 @@ class Memories:
             self._nothing[room.root] = signs
         shown = {hit.path for hit in ranked.hits}
         states = {row.path: row.state for row in found.rows.values() if row.path in shown}
-        # a file of which nothing is known was written by the operator, as with `read`
-        known = await self._rooms.lineage.of(list(states.values())) if states else ()
-        return Recollection(ranked.hits, merged(origin for one in known for origin in one or ()))
+        return Recollection(ranked.hits, await self._origins([*states.values()]))
+
+    async def _origins(self, states: Sequence[FileState]) -> Origins:
+        """Return what files came from; one of which nothing is known was written by the operator, as with `read`."""
+        known = await self._rooms.lineage.of(states) if states else ()
+        return merged(origin for one in known for origin in one or ())
 
     async def recall(self, turn: Turn, context: Context) -> None:
         """Put what is remembered about the newest message of a turn behind it, in place of what stood there before.

@@ -1,5 +1,6 @@
 """The accounts of all channels with their sections of the configuration; channel and account id together name one."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,9 @@ from channels.session_key import ParsedKey
 from channels.settings import ChannelSection
 
 log = structlog.get_logger()
+
+# Seconds that an adapter of an extension may take to start.
+STARTING = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,12 @@ class Account:
 
     async def start(self, sink: Sink) -> None:
         """Begin to receive; an adapter of an extension that fails keeps nothing else from starting."""
+        own = self.label.partition(":")[0] in OWN
         try:
-            await self.channel.start(sink)
+            async with asyncio.timeout(None if own else STARTING):
+                await self.channel.start(sink)
         except Exception:
-            if self.channel.name in OWN:
+            if own:
                 raise
             log.exception("the channel of an extension cannot start", channel=self.label)
 

@@ -13,7 +13,7 @@ from agent.models.fleet import Fleet, Route
 from agent.prompt.requests import Requests
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.base import RunContext, Tool, ToolFactory
-from agent.window import Compaction, CompactionRules, Scale
+from agent.window import Compaction, CompactionRules, Scale, Summarizer
 from bot.clock import Clock
 from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
@@ -114,6 +114,8 @@ class Specs:
     compaction: CompactionRules
     scale: Scale
     keeping: KeepingDependencies
+    # Of an extension: sums up in place of a model.
+    summarizer: Summarizer | None = None
 
     def answering(self, kind: TurnKind, settings: SessionSettings, messages: Sequence[InboundMessage]) -> Answerer:
         """Return what answers a turn of this kind with these messages, in a session with these settings.
@@ -183,6 +185,7 @@ class Specs:
                     scale=self.scale,
                     keeper=Keeping(self.keeping, turn, inside.workspace, state),
                     summing=partial(self._summing, turn, answerer),
+                    engine=self.summarizer,
                 ),
                 background=background,
                 may_be_empty=turn.kind is TurnKind.BEAT,

@@ -1,13 +1,13 @@
 """Installs a skill from a folder or an archive: copied aside, looked through, shown, and only then put in its place.
 
 What was looked at is what is installed. Nothing of it is run, no path of an archive leaves the folder, and links are
-refused.
+refused. What a crash has left aside goes with the next install of that name.
 """
 
 import asyncio
 import gzip
 import io
-import secrets
+import os
 import shutil
 import stat
 import tarfile
@@ -17,8 +17,21 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agent.skills.folder import BYTES, DEPTH, FILES, Files, SkillFile, bounded, digest, findings, manifest_of, read
+from agent.skills.folder import (
+    BYTES,
+    DEPTH,
+    FILES,
+    LEFT_OUT,
+    Files,
+    SkillFile,
+    bounded,
+    digest,
+    findings,
+    manifest_of,
+    read,
+)
 from agent.skills.manifest import FILE, SkillError
+from agent.tools.workspace import Workspace, WorkspaceError
 
 # Called with the name of a skill and the folder that it was copied to; returns why it may not be installed, or nothing.
 Guard = Callable[[str, str], Awaitable[str]]
@@ -50,7 +63,7 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
     place = root / manifest.name
     if place.exists() or place.is_symlink():
         raise SkillError(f"there is a skill `{manifest.name}` already; remove {place} first")
-    aside = root / f".installing-{secrets.token_hex(8)}"
+    aside = root / f".installing-{manifest.name}"
     try:
         await asyncio.to_thread(_write, aside, files)
         try:
@@ -65,8 +78,9 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
             raise SkillError("it was changed while it was looked at")
         aside.rename(place)
         return Installed(manifest.name, digest(files))
-    except OSError as error:
-        raise SkillError(f"it cannot be copied to {root}: {error.strerror}") from error
+    except (OSError, WorkspaceError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
+        raise SkillError(f"it cannot be copied to {root}: {why}") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -74,7 +88,7 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
 def _files(source: Path) -> Files:
     """Return the files of a skill. Blocking. Raises SkillError."""
     if source.is_dir():
-        return read(source.resolve())
+        return read(source.resolve(), LEFT_OUT)
     unpack = next((way for ending, way in _WAYS.items() if source.name.lower().endswith(ending)), None)
     if unpack is None or not source.is_file():
         raise SkillError(f"{source} is no folder, no .zip and no .tar.gz")
@@ -84,6 +98,8 @@ def _files(source: Path) -> Files:
             raise SkillError(f"it has more than {2 * BYTES // 1024**2} MB")
         for name, file in unpack(source):
             path = _safe(name)
+            if any(part in LEFT_OUT for part in path.split("/")):
+                continue
             if path.casefold() in {one.casefold() for one in found}:
                 raise SkillError(f"{path!r} is in it twice")
             found[path] = file
@@ -130,21 +146,24 @@ def _of_tar(source: Path) -> Iterator[tuple[str, SkillFile]]:
         for one in archive:
             if one.isdir():
                 continue
-            file = archive.extractfile(one) if one.isreg() else None
+            file = archive.extractfile(one) if one.isreg() and not one.issparse() else None
             if file is None:
                 raise SkillError(f"{one.name!r} is a link or no regular file")
-            yield one.name, SkillFile(file.read(), bool(one.mode & 0o111))
+            yield one.name, SkillFile(file.read(BYTES + 1), bool(one.mode & 0o111))
 
 
 _WAYS = {".zip": _of_zip, ".skill": _of_zip, ".tar.gz": _of_tar, ".tgz": _of_tar}
 
 
 def _write(folder: Path, files: Files) -> None:
-    """Write the files into a new folder. Blocking. Raises OSError."""
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700)
+    """Write the files into a new folder, following no links. Blocking. Raises OSError or WorkspaceError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    home = folder.parent.parent
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    workspace = Workspace(home)
     for path, file in files.items():
-        place = folder / path
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place.write_bytes(file.content)
-        place.chmod(0o700 if file.executable else 0o600)
+        place = f"{folder.parent.name}/{folder.name}/{path}"
+        workspace.write_now(place, file.content, "create")
+        if file.executable:
+            with workspace.open(place) as opened:
+                os.fchmod(opened.fileno(), 0o700)

@@ -4,6 +4,9 @@ A skill is used as an owner has looked at it: its digest, over all its files, is
 first start count as looked at. When a file of one has changed, it is unloaded, which an owner is told in one line,
 until an owner accepts it. That is looked for wherever skills are used, so none is used between a change and a look.
 
+Hark's own skills, which lie in its package, are used where the configuration wants them and the workspace has none of
+that name. They are part of Hark, so nobody has to look at them.
+
 The list stays the same in a conversation that has one, unless the configuration changes, or a skill that it may have.
 """
 
@@ -25,6 +28,8 @@ from bot.store.skills import SkillRows
 from channels.sources import Source, sentence
 
 FOLDER = "skills"
+# Holds the folder of the skills that come with Hark.
+_PACKAGE = Path(__file__).with_name("package")
 # Seconds between two looks while nobody uses a skill.
 LOOK = 10.0
 # The most skills that are looked at.
@@ -72,6 +77,7 @@ class Shelf:
         self._clock = clock
         self._tell = tell
         self._found: dict[str, Skill] = {}
+        self._bundled: dict[str, Skill] = {}
         self._pins: Mapping[str, str] | None = None
         self._told: set[Source] = set()
         self._looking = asyncio.Lock()
@@ -112,19 +118,20 @@ class Shelf:
         """Return what makes the list a new one for a conversation that has one already. Raises StoreUnavailable."""
         await self.check()
         said = (self.settings.model_dump_json(),) if self.settings != Skills() else ()
-        return (*said, *self.changed) if self._found else ()
+        return (*said, *self.changed) if self.has_some else ()
 
     def there(self, channel: str, *, owned: bool) -> Iterator[Manifest]:
         """Yield the skills of a conversation as of the last look. owned: nobody but owners writes there."""
-        for one in self._found.values():
+        for one in self._all():
             if one.manifest and not self._why_not(one) and self._is_given(one.name, channel, owned=owned):
                 yield one.manifest
 
     async def skills(self) -> list[SkillView]:
         """Return all skills with the reasons why some are not used. Raises StoreUnavailable."""
         await self._look()
-        found = self._found.values()
-        return [SkillView(one.name, one.manifest.line if one.manifest else "", self._why_not(one)) for one in found]
+        return [
+            SkillView(one.name, one.manifest.line if one.manifest else "", self._why_not(one)) for one in self._all()
+        ]
 
     async def accept(self, name: str, digest: str = "") -> None:
         """Note that an owner has looked at a skill, as it is or as the digest says. Raises SkillError."""
@@ -143,8 +150,9 @@ class Shelf:
         if name not in there:
             names = ", ".join(f"`{one}`" for one in there) or "none"
             raise SkillError(f"There is no skill {name!r} here: there are {names}, and /skills says why not others.")
-        files = await asyncio.to_thread(folders.read, self.root / name)
-        if folders.digest(files) != self._found[name].digest:
+        bundled = self._bundled.get(name)
+        files = await asyncio.to_thread(folders.read, (_PACKAGE / FOLDER if bundled else self.root) / name)
+        if folders.digest(files) != (bundled or self._found[name]).digest:
             raise SkillError(f"The skill `{name}` is being changed.")
         return there[name], files[FILE].content.decode(errors="replace")
 
@@ -157,12 +165,20 @@ class Shelf:
         name = parts[0].casefold()
         if owned and name in self.changed:
             raise ToolError(f"The skill {name} is not loaded: {_CHANGED.format(name)}.")
-        given = not owned and any(one.name == name for one in self.there(channel, owned=False))
-        return self._workspace if given else None
+        bundled = name in self._bundled
+        if owned and not bundled:
+            return None
+        given = any(one.name == name for one in self.there(channel, owned=owned))
+        return (Workspace(_PACKAGE) if bundled else self._workspace) if given else None
+
+    def _all(self) -> list[Skill]:
+        return sorted((*self._found.values(), *self._bundled.values()), key=lambda one: one.name)
 
     def _why_not(self, one: Skill) -> str:
         pin = (self._pins or {}).get(one.name)
-        unpinned = "" if pin == one.digest else (_CHANGED if pin else _NEW).format(one.name)
+        unpinned = (
+            "" if pin == one.digest or one.name in self._bundled else (_CHANGED if pin else _NEW).format(one.name)
+        )
         return why_unused(one, self.settings, self._environ) or unpinned
 
     def _is_given(self, name: str, channel: str, *, owned: bool) -> bool:
@@ -170,11 +186,14 @@ class Shelf:
         return name in on_channel and (owned or name in self.settings.guests)
 
     async def _look(self) -> None:
-        if not (self.has_some or _is_there(self.root)):
+        wanted = self.settings.bundled
+        if not (self.has_some or wanted or _is_there(self.root)):
             return
         async with self._looking:
             self._found = await asyncio.to_thread(scan, self.root, self._found)
-            self.has_some = bool(self._found)
+            bundled = await asyncio.to_thread(scan, _PACKAGE / FOLDER, self._bundled) if wanted else {}
+            self._bundled = {name: one for name, one in bundled.items() if name not in self._found}
+            self.has_some = bool(self._found or self._bundled)
             if self._pins is None:
                 self._pins, _ = await self._rows.pins()
 
@@ -210,14 +229,15 @@ def _seen(folder: Path, known: Skill | None) -> Skill:
     signs: folders.Signs = ()
     try:
         signs = folders.signs(folder)
-        if known and known.signs == signs and known.digest:
+        if known and known.signs == signs:
             return known
         files = folders.read(folder)
         manifest = folders.manifest_of(files)
         if manifest.name != name:
             raise SkillError(f"its name is {manifest.name!r}, and that of its folder is not")
         if folders.signs(folder) != signs:
+            signs = ()  # it is being changed, so the next look reads it again
             raise SkillError("it is being changed")
     except SkillError as error:
-        return Skill(printable(name), signs, problem=str(error))
+        return Skill(printable(name), signs, problem=printable(str(error)))
     return Skill(name, signs, folders.digest(files), manifest)

@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _SKILLS = "tests/bot/skills/test_skills.py::test_"
+_HEADS = "tests/bot/skills/test_heads.py::test_"
 _INSTALL = "tests/bot/skills/test_install.py::test_"
 
 FAULTS = (
@@ -141,5 +142,75 @@ FAULTS = (
         'refusal = f"what guards installs has failed ({type(error).__name__}: {error})"',
         'refusal = ""',
         (f"{_INSTALL}nothing_is_left_of_what_is_not_confirmed_or_refused",),
+    ),
+    Fault(
+        "skills/a-colon-breaks-a-head",
+        "agent/skills/manifest.py",
+        "_loaded(_PLAIN.sub(_quoted, found[1]))",
+        "_loaded(found[1])",
+        (f"{_HEADS}a_description",),
+    ),
+    Fault(
+        "skills/deep-heads-are-read",
+        "agent/skills/manifest.py",
+        'or sum(map(found[1].count, "[{")) > _MAX_BRACKETS',
+        "",
+        (f"{_HEADS}what_is_wrong_with_a_head_is_said",),
+    ),
+    Fault(
+        "skills/a-name-of-bytes-stops-the-look",
+        "_walk",
+        "if path != printable(path):",
+        "if False:",
+        (f"{_HEADS}what_is_no_skill_keeps_no_other_from_being_found",),
+    ),
+    Fault(
+        "skills/a-shut-folder-stops-the-look",
+        "_walk",
+        "except OSError as error:",
+        "except ZeroDivisionError as error:",
+        (f"{_HEADS}a_folder_that_cannot_be_read_is_a_problem_of_that_skill",),
+    ),
+    Fault(
+        "skills/what-is-broken-is-read-each-time",
+        "_seen",
+        "if known and known.signs == signs:",
+        "if known and known.signs == signs and known.digest:",
+        (f"{_HEADS}a_skill_that_cannot_be_used_is_read_again_only_once_it_was_changed",),
+    ),
+    Fault(
+        "skills/holes-are-filled",
+        "_of_tar",
+        "one.isreg() and not one.issparse()",
+        "one.isreg()",
+        (f"{_INSTALL}what_is_refused_leaves_nothing_behind",),
+    ),
+    Fault(
+        "skills/version-control-is-installed",
+        "_files",
+        'if any(part in LEFT_OUT for part in path.split("/")):',
+        "if False:",
+        (f"{_INSTALL}what_tools_put_beside_it_is_left_out",),
+    ),
+    Fault(
+        "skills/what-a-crash-left-is-in-the-way",
+        "bot/skills/install.py",
+        "    shutil.rmtree(folder, ignore_errors=True)\n    home",
+        "    home",
+        (f"{_INSTALL}what_a_crash_has_left_aside_is_no_skill_and_goes_with_the_next_try",),
+    ),
+    Fault(
+        "skills/the-package-is-in-front",
+        "Shelf._look",
+        "for name, one in bundled.items() if name not in self._found}",
+        "for name, one in bundled.items()}",
+        (f"{_SKILLS}a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it",),
+    ),
+    Fault(
+        "skills/the-package-is-not-read",
+        "Shelf.home",
+        "Workspace(_PACKAGE) if bundled else self._workspace",
+        "self._workspace",
+        (f"{_SKILLS}a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it",),
     ),
 )

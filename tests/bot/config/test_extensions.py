@@ -9,9 +9,10 @@ from agent import models
 from agent.errors import ModelError
 from agent.events import ToolExecutionEnd
 from agent.hooks import BeforeToolCall, Hooks
-from agent.message import Message, Text
+from agent.message import Mark, Message, Text
 from agent.models.base import ModelRequest
 from agent.tools.base import RunContext
+from bot.config import extensions
 from bot.config.changes import changed, merged
 from bot.config.checks import warnings
 from bot.config.choose_model import as_written
@@ -19,10 +20,13 @@ from bot.config.errors import ConfigError, dotted
 from bot.config.extensions import load
 from bot.config.load import load as read
 from bot.config.model import Config
+from bot.people import accounts as people_accounts
 from channels.base import HealthState
+from tests.bot.skills.test_skills import put, results
 from tests.installed import Site, site
-from tests.service import running
+from tests.service import Hark, running
 from tests.serving import serving
+from tests.standins.script import Call
 
 __all__ = ["site"]
 
@@ -112,16 +116,25 @@ BROKEN = {
     "tool-prefix-taken": ({"hark.tools memory_of_mine": "loud:fine"}, "the name `memory_of_mine` is taken"),
     "model-taken": ({"hark.models anthropic": "loud:fine"}, "the name `anthropic` is taken"),
     "no-such-group": ({"hark.colours red": "loud:fine"}, "there is no such group"),
-    "memory": ({"hark.memory mine": "loud:fine"}, "takes no memory engine of an extension yet"),
-    "context": ({"hark.context mine": "loud:fine"}, "takes no context engine of an extension yet"),
+    "no-memory": ({"hark.memory mine": "loud:NUMBER"}, "must make an agent.memory.base.MemoryEngine"),
+    "no-context": ({"hark.context mine": "loud:fine"}, "must be an `async def` that sums up"),
+    "interrupts": ({"hark.tools shout": "interrupting:make"}, "KeyboardInterrupt"),
+    "hangs": ({"hark.tools shout": "hanging:make"}, "it took longer than 0.2 s"),
+    "odd-name": ({"hark.tools shout!": "loud:fine"}, "letters, digits, `_` and `-` only"),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
-async def test_what_is_broken_is_a_sentence_and_the_service_starts(site: Site, tmp_path: Path, case: str) -> None:
+async def test_what_is_broken_is_a_sentence_and_the_service_starts(
+    site: Site, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     points, sentence = BROKEN[case]
+    if case == "hangs":
+        monkeypatch.setattr(extensions, "PATIENCE", 0.2)
     modules = {
         "loud": "NUMBER = 5\ndef fine(run): ...",
+        "interrupting": "raise KeyboardInterrupt",
+        "hanging": "import threading\nthreading.Event().wait()",
         "raising": "1 / 0",
         "leaving": "raise SystemExit(3)",
         "plain__settings": "SECTION = 5",
@@ -184,6 +197,132 @@ async def test_tools_are_named_as_their_entry_point_and_say_where_their_effect_g
     assert [await made(one) for one in load(("loud",)).tools] == [["shout", "shout_more"], []]
 
 
+UNFIT = """
+class Opaque(Plain):
+    name, parameters = "shout_opaque", dict
+
+class Nameless(Plain):
+    name = "shout at all"
+
+@asynccontextmanager
+async def unfit(run):
+    yield [Opaque(), Nameless(), 5, Plain(), Plain()]
+
+@asynccontextmanager
+async def slow(run):
+    await asyncio.Event().wait()
+    yield []
+
+@asynccontextmanager
+async def messy(run):
+    yield [Plain()]
+    raise RuntimeError("no end")
+
+class Odd(Plain):
+    async def run(self, parameters, context):
+        return "just words"
+
+class Leaving(Plain):
+    name = "shout_and_leave"
+
+    async def run(self, parameters, context):
+        raise SystemExit(3)
+
+class Vague(Plain):
+    name = "shout_somewhere"
+
+    async def sink(self, parameters, context):
+        return "wherever"
+
+@asynccontextmanager
+async def odd(run):
+    yield [Odd(), Leaving(), Vague()]
+"""
+
+
+@pytest.mark.parametrize(("factory", "names"), [("unfit", ["shout"]), ("slow", []), ("messy", ["shout"])])
+async def test_what_a_factory_does_wrong_costs_its_tools_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch, factory: str, names: list[str]
+) -> None:
+    monkeypatch.setattr(extensions, "PATIENCE", 0.05)
+    site.install("loud", {"hark.tools shout": f"loud:{factory}"}, loud=f"import asyncio{TOOLS}{UNFIT}")
+    (one,) = load(("loud",)).tools
+    assert await made(one) == names
+
+
+async def test_what_a_tool_does_wrong_is_an_error_of_its_call(site: Site, tmp_path: Path) -> None:
+    site.install("loud", {"hark.tools shout": "loud:odd"}, loud=TOOLS + UNFIT)
+    put(tmp_path, "report")
+    async with running(tmp_path, config={"extensions": ["loud"]}) as hark:
+        odd, leaving, vague = await results(
+            hark, *(Call(f"shout{one}", {}) for one in ("", "_and_leave", "_somewhere"))
+        )
+        assert (odd.is_error, "the tool returned a str and no ToolOutput" in odd.text) == (True, True)
+        assert (leaving.is_error, "SystemExit: 3" in leaving.text) == (True, True)
+        assert vague.text == "HEY"
+        hark.model.add(Call("read", {"path": "skills/report/SKILL.md"}))
+        hark.model.add(Call("shout_somewhere", {}))
+        await hark.say("go on")
+        ((asked,),) = hark.stored.approvals("ask", state="open")
+        assert "shout_somewhere" in asked
+
+
+ENGINES = """
+from agent.memory.base import Cited
+
+class Finder:
+    async def search(self, room, question, most):
+        if "break" in question:
+            raise ValueError("no index")
+        names = ("memory/a.md", "AGENTS.md", "people/telegram-2/MEMORY.md", "../config.yaml", "memory/gone.md")
+        return [Cited(name, 2, 3, 0.8) for name in names]
+
+async def sum_up(messages, focus, words):
+    if focus == "break":
+        raise ValueError("no words")
+    return f"{len(messages)} messages about {focus}."
+"""
+
+
+async def test_a_memory_engine_says_where_and_hark_reads_there(site: Site, tmp_path: Path) -> None:
+    site.install("loud", {"hark.memory mine": "loud:Finder", "hark.memory too": "loud:Finder"}, loud=ENGINES)
+    assert [one.partition("used: ")[2] for one in load(("loud",)).problems] == ["there is a memory engine already"]
+    async with running(tmp_path, config={"extensions": ["loud"]}) as hark:
+        (hark.service.parts.workspace / "memory").mkdir(exist_ok=True)
+        (hark.service.parts.workspace / "memory" / "a.md").write_text("# A\nOne plumber.\nTwo.\nThree.\n")
+        found, own = await results(
+            hark, Call("memory_search", {"query": "x"}), Call("memory_search", {"query": "break: plumber"}), text="hi"
+        )
+        assert found.text == "memory/a.md:2-3 (0.80) One plumber. Two."
+        assert own.text == "memory/a.md:2 (0.50) A: One plumber.", "where the engine fails, Hark searches itself"
+        (block,) = (one.text for one in hark.model.requests[-1].messages if one.mark is Mark.RECALLED)
+        assert "One plumber. Two." in block
+
+
+def summaries(hark: Hark) -> int:
+    return sum(event["type"] == "compaction_end" for event in hark.stored.events())
+
+
+async def test_a_context_engine_sums_up_in_place_of_a_model(site: Site, tmp_path: Path) -> None:
+    site.install("loud", {"hark.context mine": "loud:sum_up"}, loud=ENGINES)
+    asks = "Write a summary"
+    async with running(tmp_path, config={"extensions": ["loud"]}) as hark:
+        hark.model.whenever(asks, "By the model.")
+        for number in range(8):
+            hark.model.add(f"Answer {number}.")
+            await hark.say(f"Question {number}. {'word ' * 300}")
+        await hark.write("/compact plumbers")
+        await hark.until(lambda: summaries(hark) == 1, "the summary")
+        assert not [one for one in hark.model.requests if asks in one.messages[-1].text]
+        await hark.say("And now?")
+        assert "messages about plumbers." in hark.model.requests[-1].messages[0].text
+        for number in range(8):
+            await hark.say(f"Question {number}. {'word ' * 300}")
+        await hark.write("/compact break")
+        await hark.until(lambda: summaries(hark) == 2, "the second summary")
+        assert [one for one in hark.model.requests if asks in one.messages[-1].text]
+
+
 async def test_two_extensions_do_not_share_a_name(site: Site) -> None:
     site.install("loud", {"hark.tools shout": "loud:make"}, loud=TOOLS)
     site.install("louder", {"hark.tools shout": "loud:make"})
@@ -210,7 +349,20 @@ async def test_where_a_hook_is_broken_no_tool_is_called(site: Site) -> None:
     assert await Hooks((never,)).ask(call) == (call, "never")
     _, reason = await Hooks(shut).ask(call)
     assert reason is not None
-    assert reason.startswith("No tool can be used: a hook is broken")
+    assert reason.startswith("Nothing passes here: a hook is broken")
+    assert {one.point for one in shut} == {"before_tool_call", "before_install"}
+
+
+def test_a_broken_hook_that_may_have_guarded_what_is_sent_lets_nothing_be_sent(site: Site) -> None:
+    site.install("loud", {"hark.hooks gone": "loud:Gone"}, loud='POINT = "message_sending"')
+    (site.folder / "loud-1.0.dist-info" / "RECORD").write_text("loud.py,,\n")
+    assert "message_sending" in [one.point for one in load(("loud",)).hooks]
+
+
+def test_what_an_import_prints_is_no_part_of_an_output(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    site.install("loud", {"hark.tools shout": "loud:make"}, loud="print('HEY')\ndef make(run): ...")
+    assert load(("loud",)).problems == []
+    assert tuple(capsys.readouterr()) == ("", "HEY\n")
 
 
 async def test_a_model_api(site: Site, tmp_path: Path) -> None:
@@ -257,6 +409,17 @@ class Bare:
     def health(self):
         return Health(HealthState.DOWN, 0, "mute")
 """
+
+
+async def test_an_adapter_that_never_starts_is_left_behind(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(people_accounts, "STARTING", 0.05)
+    hanging = STARTLESS.replace('raise OSError("no larynx")', "await asyncio.Event().wait()")
+    modules = {"shout__settings": SETTINGS, "shout__adapter": f"import asyncio\n{hanging}", "hark_recipe": BARE}
+    site.install("loud", {"hark.channels shout": "shout"}, **modules)
+    async with serving(config(tmp_path, "extensions: [loud]\nchannels: {shout: {voice: low}}")) as service:
+        assert service.parts.health.serving
 
 
 async def test_an_adapter_that_cannot_start_leaves_the_others_alone(site: Site, tmp_path: Path) -> None:

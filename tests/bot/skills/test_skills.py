@@ -130,7 +130,7 @@ async def test_what_is_missing_keeps_a_skill_out_and_is_said(tmp_path: Path) -> 
         shown = await command(hark, "/skills")
         needs = "the program `no-such-program`, the environment variable `TOOL_KEY`, the system plan9"
         assert f"(not loaded: it needs {needs})" in shown
-        assert "`odd`: not loaded (not loaded: `requires.config`" in shown
+        assert "`odd`: not loaded (not loaded: it needs `config`, of which" in shown
     async with running(tmp_path, environ={"TOOL_KEY": "x"}) as hark:
         await command(hark, "/new")
         system = await prompt(hark)
@@ -209,6 +209,31 @@ async def test_a_narrowed_turn_stays_narrowed_when_it_is_resumed(tmp_path: Path)
         await hark.until(lambda: hark.ends(session_of("1")) and not hark.stored.unfinished(), "the answer")
         assert not (hark.service.parts.workspace / "a.txt").exists()
         assert "Use the skill report." in str(hark.model.requests[-1].messages)
+
+
+async def test_a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it(
+    tmp_path: Path,
+) -> None:
+    chosen = {"skills": {"bundled": True, "guests": ["skill-writing"]}}
+    read = Call("read", {"path": "skills/skill-writing/SKILL.md"})
+    async with running(tmp_path) as hark:
+        assert "`skill-writing`" not in await prompt(hark)
+    async with running(tmp_path, config=chosen) as hark:
+        for sender in ("1", "2"):
+            assert "- `skill-writing`: Writes or changes a skill" in await prompt(hark, sender)
+            (got,) = await results(hark, read, sender=sender)
+            assert "A skill is a folder" in got.text
+            assert got.origins == (Provenance("skill", "skill-writing"),)
+        assert "`skill-writing`" in await command(hark, "/skills")
+        hark.model.add("Done.")
+        await hark.say("/skill skill-writing for tea")
+        said = next(one for one in hark.model.requests[-1].messages if "for tea" in one.text)
+        assert "A skill is a folder" in said.text
+        put(tmp_path, "skill-writing", body="Another.\n")
+        (got,) = await results(hark, read)
+        assert "Another." in got.text
+        await command(hark, "/new")
+        assert "`skill-writing`" not in await prompt(hark), "no owner has looked at that one"
 
 
 async def test_in_a_group_owners_have_only_what_guests_are_given(tmp_path: Path) -> None:
