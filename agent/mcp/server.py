@@ -109,7 +109,8 @@ class Server:
                 await asyncio.wait({task})
         except TimeoutError:
             self._check()
-            raise self._error(f"has not answered within {seconds:g} s, so the call was given up.") from None
+            outcome = "its outcome is unknown" if task else "it was not called"
+            raise self._error(f"has not answered within {seconds:g} s, so the call was given up; {outcome}.") from None
         finally:
             if task is not None:
                 task.cancel()
@@ -119,6 +120,8 @@ class Server:
             raise self._error("was stopped during the call; its outcome is unknown.") from None
         except Exception as error:
             self._check()
+            if talk.is_lost(error):
+                raise self._error("has ended during the call, whose outcome is unknown.") from error
             why = str(error) if isinstance(error, ToolError) else talk.why(error)
             raise self._error(f"answered with an error: {why}") from error
         self._failures = 0

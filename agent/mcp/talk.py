@@ -18,6 +18,7 @@ from mcp import ClientSession, MCPError, types
 from mcp.client import Transport
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import ValidationError
 
 from agent.errors import ToolError
 from agent.fences import unfenced
@@ -34,6 +35,7 @@ _MOST_TOOLS = 500
 _LONGEST_SCHEMA = 64 * 1024
 _LONGEST_DESCRIPTION = 4000
 _MOST_LISTED = 200
+_LONGEST_RESULT = 1_000_000
 _MOST_IMAGES = 5
 _CONNECT_SECONDS = 30.0
 
@@ -46,6 +48,10 @@ class Talk:
         self._session, self.why = session, why
         self._server, self._origins = server, (Provenance("mcp", server),)
         self._left_out = set[str]()
+
+    def is_lost(self, error: Exception) -> bool:
+        """Whether what failed is that the connection ended."""
+        return isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
 
     async def listing(self) -> Sequence[Shown]:
         """Return all that the server shows, in its order."""
@@ -127,7 +133,10 @@ class Talk:
                 images.append(image)
             else:
                 texts.append(one if isinstance(one, str) else _told(one))
-        text = unfenced("\n".join(texts)) or ("" if images else "[no output]")
+        whole = "\n".join(texts)
+        if len(whole) > _LONGEST_RESULT:
+            whole = f"{whole[:_LONGEST_RESULT]}\n[the rest of {len(whole)} characters is left out]"
+        text = unfenced(whole) or ("" if images else "[no output]")
         return ToolOutput(text=text, is_error=is_error, images=tuple(images), origins=self._origins)
 
 
@@ -254,5 +263,8 @@ def reason(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
         return "it has not answered in time."
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"what it sent is against the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}."
     text = " ".join(str(error).split()) or type(error).__name__
     return text if text.endswith(".") else f"{text}."

@@ -133,7 +133,7 @@ FAULTS = (
     Fault(
         "mcp/calls-only-look",
         "RemoteTool.sink",
-        'return "network"',
+        'return "look" if self._looks or lists else "network"',
         'return "look"',
         (f"{_SERVERS}untrusted_text_before_a_call_asks_a_person_unless_the_operator_says_that_it_looks",),
     ),

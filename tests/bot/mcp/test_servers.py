@@ -62,7 +62,7 @@ async def test_a_server_that_is_gone_costs_one_error_and_comes_back(tmp_path: Pa
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         (found,) = await results(hark, Call("s_die", {}))
         assert found.is_error
-        assert found.text.startswith("The server s ")
+        assert found.text == "The server s has ended during the call, whose outcome is unknown."
         (found,) = await results(hark, Call("s_echo", {"a": "1"}))
         assert json.loads(found.text) == {"a": "1"}
         assert len(stand_in.running()) == 1
@@ -89,7 +89,7 @@ async def test_a_server_that_hangs_is_given_up_within_the_limit(tmp_path: Path) 
     server = {**stand_in.server, "timeout_seconds": 0.5}
     async with running(tmp_path, config=having(("s", server))) as hark:
         (found,) = await results(hark, Call("s_slow", {}))
-        assert "has not answered within 0.5 s" in found.text
+        assert found.text.endswith("has not answered within 0.5 s, so the call was given up; its outcome is unknown.")
         (found,) = await results(hark, Call("s_echo", {"a": "1"}))  # a new process answers
         assert json.loads(found.text) == {"a": "1"}
         assert len(stand_in.running()) == 1
@@ -124,6 +124,19 @@ async def test_one_process_for_a_server_over_many_calls_and_restarts(tmp_path: P
         await results(hark, Call("s_echo", {"a": "last"}))
         assert len(stand_in.running()) == 1
     assert stand_in.running() == []
+
+
+async def test_a_huge_answer_is_cut_and_one_against_the_protocol_is_one_sentence(tmp_path: Path) -> None:
+    huge = {"name": "huge", "does": {"text": "é" * 1_000_001}}
+    wrong = {"name": "wrong", "does": {"content": [{"type": "hologram"}]}}
+    stand_in = StandIn(tmp_path / "mcp", huge, wrong)
+    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
+        cut, failed = await results(hark, Call("s_huge", {}), Call("s_wrong", {}))
+    assert "[the rest of 1000001 characters is left out]" in cut.text
+    assert failed.text.startswith(
+        "The server s answered with an error: what it sent is against the protocol: content.0"
+    )
+    assert len(failed.text) < 200
 
 
 async def test_resources_and_prompts_are_a_tool_each(tmp_path: Path) -> None:
