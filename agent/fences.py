@@ -66,7 +66,7 @@ def of_others(text: str) -> str:
 
 def unfenced(text: str) -> str:
     """Return a text as it is, but for what looks like a fence of the service."""
-    return _without(_OUR_TAGS, text)
+    return _OUR_TAGS.sub("‹", text) if text.isascii() else _without(_OUR_TAGS, text)
 
 
 def _without(ours: re.Pattern[str], text: str) -> str:

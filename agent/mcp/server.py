@@ -15,6 +15,7 @@ from agent.errors import ToolError
 from agent.mcp.settings import Settings
 from agent.mcp.tools import Shown
 from agent.message import Provenance, ToolOutput
+from agent.tools.base import Refused
 
 if TYPE_CHECKING:  # it imports the package
     from agent.mcp.talk import Talk
@@ -24,6 +25,10 @@ log = structlog.get_logger()
 # Seconds until the first and the longest pause between tries, and for a sign of life.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _ALIVE_SECONDS = 5.0
+# For which a call waits for a connection; it may take longer to be made.
+_PATIENCE_SECONDS = 10.0
+# Between looks at a server that says again and again that what it shows has changed.
+_AGAIN_SECONDS = 1.0
 _CLOSE_SECONDS = 3.0
 
 
@@ -36,13 +41,14 @@ class Server:
         monotonic: Callable[[], float],
         started: Callable[[str, int, str], Awaitable[None]],
         showed: Callable[[str, Sequence[Shown]], Awaitable[None]],
+        why_off: Callable[[str, Shown], str],
     ) -> None:
         """monotonic: returns the time in seconds. started: persists name, pid and start time of its process before that
-        may do anything. showed: takes what the server shows, before any call is made."""
+        may do anything. showed: takes what the server shows, before each call. why_off: returns why a tool of the name
+        may not be called."""
         self.name = settings.name
-        self.listed = set[str]()
         self._settings, self._monotonic = settings, monotonic
-        self._started, self._showed = started, showed
+        self._started, self._showed, self._why_off = started, showed, why_off
         self._keeper: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Talk] | None = None
         self._gone = asyncio.Event()
@@ -58,7 +64,10 @@ class Server:
         return self._keeper is not None and not self._keeper.done() and not self._gone.is_set()
 
     async def connect(self) -> "Talk":
-        """Return the connection, which is made if there is none. Raises ToolError with the reason."""
+        """Return the connection, which is made if there is none. Raises ToolError with the reason.
+
+        It goes on being made if that takes longer than a call may wait.
+        """
         if self._checking is not None:
             await asyncio.shield(self._checking)
         if self._closing:
@@ -72,19 +81,36 @@ class Server:
             self._ready = asyncio.get_running_loop().create_future()
             self._keeper = asyncio.create_task(self._keep(self._ready, self._gone), name=f"mcp-{self.name}")
         assert self._ready is not None
-        return await asyncio.shield(self._ready)
+        if not (await asyncio.wait({self._ready}, timeout=_PATIENCE_SECONDS))[0]:
+            raise self._error(f"has not started within {_PATIENCE_SECONDS:g} s; it goes on with that.")
+        return self._ready.result()
+
+    async def _looked(self) -> "Talk":
+        """Return a connection over which the server has just told what it shows; one that is broken is made anew."""
+        talk = await self.connect()
+        try:
+            await self._showed(self.name, await talk.listing())
+        except Exception as error:
+            log.info("an MCP server does not answer any more", server=self.name, reason=talk.why(error))
+            self._gone.set()
+            return await self.connect()
+        return talk
 
     async def call(self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None]) -> ToolOutput:
         """Call a tool once. Raises ToolError; a cancelled call is told to the server, and not waited for."""
         seconds, task = self._settings.timeout_seconds, None
+        talk = await self.connect()
         try:
             async with asyncio.timeout(seconds):
-                talk = await self.connect()
-                task = self._hold(asyncio.create_task(talk.call(shown, arguments, update, self.listed)))
+                talk = await self._looked()
+                if why := self._why_off(self.name, shown):
+                    raise Refused(f"It was not called: {why}.")
+                task = self._hold(asyncio.create_task(talk.call(shown, arguments, update)))
                 await asyncio.wait({task})
         except TimeoutError:
             self._check()
-            raise self._error(f"has not answered within {seconds:g} s, so the call was given up.") from None
+            outcome = "its outcome is unknown" if task else "it was not called"
+            raise self._error(f"has not answered within {seconds:g} s, so the call was given up; {outcome}.") from None
         finally:
             if task is not None:
                 task.cancel()
@@ -94,6 +120,8 @@ class Server:
             raise self._error("was stopped during the call; its outcome is unknown.") from None
         except Exception as error:
             self._check()
+            if talk.is_lost(error):
+                raise self._error("has ended during the call, whose outcome is unknown.") from error
             why = str(error) if isinstance(error, ToolError) else talk.why(error)
             raise self._error(f"answered with an error: {why}") from error
         self._failures = 0
@@ -135,7 +163,6 @@ class Server:
         except Exception as error:
             why = f"{type(error).__name__}: {error}" if str(error) else "it has not answered in time."
         finally:
-            self.listed.clear()
             if not self._closing:
                 self._failures += 1
                 again_at_once = self._failures == 1 and ready.done()
@@ -168,6 +195,7 @@ class Server:
             await changes.wait()
             changes.clear()
             await self._showed(self.name, await connection.listing())
+            await asyncio.sleep(_AGAIN_SECONDS)
 
     def _check(self) -> None:
         """See whether the server still answers after a call that went wrong; the next calls wait for it."""

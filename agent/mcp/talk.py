@@ -6,13 +6,19 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import httpx2
-from mcp import Client, MCPError, types
+import structlog
+from jsonschema import SchemaError  # type: ignore[import-untyped]
+from jsonschema.validators import validator_for  # type: ignore[import-untyped]
+from mcp import ClientSession, MCPError, types
 from mcp.client import Transport
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import ValidationError
 
 from agent.errors import ToolError
 from agent.fences import unfenced
@@ -23,9 +29,13 @@ from agent.mcp.settings import Settings
 from agent.mcp.tools import PROMPT, RESOURCE, Shown
 from agent.message import Image, Provenance, ToolOutput
 
+log = structlog.get_logger()
+
 _MOST_TOOLS = 500
 _LONGEST_SCHEMA = 64 * 1024
+_LONGEST_DESCRIPTION = 4000
 _MOST_LISTED = 200
+_LONGEST_RESULT = 1_000_000
 _MOST_IMAGES = 5
 _CONNECT_SECONDS = 30.0
 
@@ -33,18 +43,23 @@ _CONNECT_SECONDS = 30.0
 class Talk:
     """A connection that stands."""
 
-    def __init__(self, server: str, client: Client, why: Callable[[BaseException], str]) -> None:
+    def __init__(self, server: str, session: ClientSession, why: Callable[[BaseException], str]) -> None:
         """why: returns why something failed."""
-        self._client, self.why = client, why
-        self._origins = (Provenance("mcp", server),)
+        self._session, self.why = session, why
+        self._server, self._origins = server, (Provenance("mcp", server),)
+        self._left_out = set[str]()
+
+    def is_lost(self, error: Exception) -> bool:
+        """Whether what failed is that the connection ended."""
+        return isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
 
     async def listing(self) -> Sequence[Shown]:
         """Return all that the server shows, in its order."""
         found, cursor = list[Shown](), None
-        has = self._client.server_capabilities
+        has = self._session.server_capabilities or types.ServerCapabilities()
         while has.tools is not None:
-            page = await self._client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-            found += [shown for one in page.tools if len((shown := _shown(one)).schema) <= _LONGEST_SCHEMA]
+            page = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            found += [shown for one in page.tools if self._is_sound(shown := _shown(one))]
             cursor = page.next_cursor
             if cursor is None or len(found) >= _MOST_TOOLS:
                 break
@@ -56,38 +71,43 @@ class Talk:
             found.append(PROMPT)
         return found
 
-    async def call(
-        self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None], listed: set[str]
-    ) -> ToolOutput:
-        """Call a tool. listed: takes the addresses of resources that the server lists."""
+    def _is_sound(self, shown: Shown) -> bool:
+        """Whether providers can take the schema of a tool: a request with one that they refuse fails as a whole."""
+        why = _wrong_with(shown.schema)
+        if why and shown.name not in self._left_out:
+            self._left_out.add(shown.name)
+            log.warning("a tool is left out for its schema", server=self._server, tool=shown.name, reason=why)
+        return not why
+
+    async def call(self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None]) -> ToolOutput:
+        """Call a tool."""
         if shown.kind == "resource":
-            return await self._resource(arguments, listed)
+            return await self._resource(arguments)
         if shown.kind == "prompt":
             return await self._prompt(arguments)
 
         async def progress(progress: float, total: float | None, message: str | None) -> None:
             update(f"{message or 'working'} ({progress:g}{f' of {total:g}' if total else ''})\n")
 
-        result = await self._client.call_tool(shown.name, arguments, progress_callback=progress)
+        result = await self._session.call_tool(shown.name, arguments, progress_callback=progress)
         structured = result.structured_content
         if not result.content and structured is not None:
             return self._output((json.dumps(structured, ensure_ascii=False),), is_error=bool(result.is_error))
         return self._output(result.content, is_error=bool(result.is_error))
 
-    async def _resource(self, arguments: dict[str, Any], listed: set[str]) -> ToolOutput:
+    async def _resource(self, arguments: dict[str, Any]) -> ToolOutput:
         if uri := arguments.get("uri"):
-            read = await self._client.read_resource(str(uri))
+            read = await self._session.read_resource(str(uri))
             return self._output([_content(one) for one in read.contents])
         lines = list[str]()
         cursor: str | None = None
         while len(lines) < _MOST_LISTED:
-            page = await self._client.list_resources(cursor=cursor)
-            listed.update(one.uri for one in page.resources)
+            page = await self._session.list_resources(params=types.PaginatedRequestParams(cursor=cursor))
             lines += [f"{one.uri} {one.title or one.name}: {one.description or ''}" for one in page.resources]
             if (cursor := page.next_cursor) is None:
                 break
         try:
-            templates = (await self._client.list_resource_templates()).resource_templates
+            templates = (await self._session.list_resource_templates()).resource_templates
         except MCPError:  # a server need not have them
             templates = []
         lines += [f"{one.uri_template} {one.title or one.name}: {one.description or ''}" for one in templates]
@@ -96,9 +116,9 @@ class Talk:
     async def _prompt(self, arguments: dict[str, Any]) -> ToolOutput:
         if name := arguments.get("name"):
             given = {key: str(value) for key, value in (arguments.get("arguments") or {}).items()}
-            got = await self._client.get_prompt(str(name), given)
+            got = await self._session.get_prompt(str(name), given)
             return self._output([part for one in got.messages for part in (f"[{one.role}]", one.content)])
-        page = await self._client.list_prompts()
+        page = await self._session.list_prompts()
         lines = []
         for one in page.prompts[:_MOST_LISTED]:
             takes = ", ".join(f"{it.name}{' (required)' if it.required else ''}" for it in one.arguments or ())
@@ -113,15 +133,30 @@ class Talk:
                 images.append(image)
             else:
                 texts.append(one if isinstance(one, str) else _told(one))
-        text = unfenced("\n".join(texts)) or ("" if images else "[no output]")
+        whole = "\n".join(texts)
+        if len(whole) > _LONGEST_RESULT:
+            whole = f"{whole[:_LONGEST_RESULT]}\n[the rest of {len(whole)} characters is left out]"
+        text = unfenced(whole) or ("" if images else "[no output]")
         return ToolOutput(text=text, is_error=is_error, images=tuple(images), origins=self._origins)
 
 
+@lru_cache(maxsize=2000)
+def _wrong_with(schema: str) -> str:
+    """Return what is wrong with a schema; empty: nothing."""
+    if len(schema) > _LONGEST_SCHEMA:
+        return "it is too long"
+    found = json.loads(schema)
+    try:
+        validator_for(found).check_schema(found)
+    except SchemaError as error:
+        return str(error.message)
+    return ""
+
+
 def _shown(tool: types.Tool) -> Shown:
-    hints = tool.annotations
-    looks = hints is not None and hints.read_only_hint is True and hints.open_world_hint is False
     schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
-    return Shown(tool.name, tool.description or tool.title or "", schema, looks)
+    more = tool.model_dump_json(by_alias=True, exclude_unset=True, include={"title", "annotations", "output_schema"})
+    return Shown(tool.name, (tool.description or tool.title or "")[:_LONGEST_DESCRIPTION], schema, more)
 
 
 def _content(one: types.TextResourceContents | types.BlobResourceContents) -> types.EmbeddedResource | Any:
@@ -195,13 +230,31 @@ async def connected(
                 transport = streamable_http_client(settings.url, http_client=await stack.enter_async_context(http))
             info = types.Implementation(name="hark", version="1")
             async with asyncio.timeout(_CONNECT_SECONDS):
-                client = Client(transport, client_info=info, message_handler=hear, cache=None)
-                await stack.enter_async_context(client)
+                session = await stack.enter_async_context(_session(transport, info, hear))
         except Exception as error:
             await asyncio.sleep(0.05 if errors else 0)  # its last words may be on their way
             last = f" It last wrote: {errors.line}" if errors and errors.line else ""
             raise ToolError(f"{why(error)}{last}") from error
-        yield Talk(settings.name, client, why)
+        yield Talk(settings.name, session, why)
+
+
+@asynccontextmanager
+async def _session(
+    transport: Transport, info: types.Implementation, hear: MessageHandlerFnT
+) -> AsyncIterator[ClientSession]:
+    """Speak over a transport, in a version of the protocol that both know.
+
+    The handshake of the older versions comes first: all servers answer it, also those that end, or never answer, when
+    they are asked something else before; and only there a server tells by itself that what it shows has changed.
+    """
+    async with transport as streams, ClientSession(*streams, client_info=info, message_handler=hear) as session:
+        try:
+            await session.initialize()
+        except MCPError as error:
+            if error.code not in (types.METHOD_NOT_FOUND, types.UNSUPPORTED_PROTOCOL_VERSION):
+                raise
+            await session.discover()
+        yield session
 
 
 def reason(error: BaseException) -> str:
@@ -210,5 +263,8 @@ def reason(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
         return "it has not answered in time."
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"what it sent is against the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}."
     text = " ".join(str(error).split()) or type(error).__name__
     return text if text.endswith(".") else f"{text}."

@@ -3,15 +3,16 @@
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Given, Refused, Sink, Tool
+from agent.tools.base import CallContext, Given, Sink, Tool
 from agent.tools.registry import MCP
 
 _LONGEST_NAME = 64  # what the strictest provider takes
+_NOT_AT_THE_TOP = {"anyOf", "oneOf", "allOf", "not", "enum"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -23,8 +24,8 @@ class Shown:
     description: str
     # JSON text.
     schema: str
-    # Whether the server says that a call only looks, and at nothing outside of the server.
-    looks: bool = False
+    # The rest, as JSON text: title, hints, the schema of results. Nothing depends on it, but it is looked at as well.
+    more: str = ""
     kind: Literal["tool", "resource", "prompt"] = "tool"
 
     def text(self) -> str:
@@ -65,11 +66,9 @@ class Answering(Protocol):
     """A server as its tools need it."""
 
     name: str
-    # The addresses of resources that it has listed.
-    listed: set[str]
 
     async def call(self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None]) -> ToolOutput:
-        """Call a tool of the server. Raises ToolError."""
+        """Call a tool of the server, if the server shows it as an owner has looked at it. Raises ToolError."""
 
 
 class RemoteTool(Tool[Given]):
@@ -79,24 +78,19 @@ class RemoteTool(Tool[Given]):
     trusted_only = True
     group = MCP
 
-    def __init__(self, server: Answering, shown: Shown, why_off: Callable[[Shown], Awaitable[str]], off: str) -> None:
-        """shown: as an owner has looked at it. why_off: returns why it may not be called, once the server is there.
-
-        off: why it may not be called as far as is known.
-        """
-        self.name, self.description, self.schema = name_of(server.name, shown.name), shown.description, shown.schema
-        self.changes = not shown.looks and shown.kind == "tool"
+    def __init__(self, server: Answering, shown: Shown, *, looks: bool, off: str) -> None:
+        """shown: as an owner has looked at it. looks: the operator says that it only looks. off: why it may not be
+        called, as far as is known."""
+        self.name, self.description = name_of(server.name, shown.name), shown.description
+        self.schema = _for_models(shown.schema)
+        self.changes = not looks and shown.kind == "tool"
         self.off = off
-        self._server, self._shown, self._why_off = server, shown, why_off
+        self._server, self._shown, self._looks = server, shown, looks
 
     async def sink(self, parameters: Given, context: CallContext) -> Sink:
-        """See Tool: nobody knows what a call does, unless the server says that it only looks."""
-        given, kind = parameters.model_dump(), self._shown.kind
-        if kind == "resource" and ("uri" not in given or given["uri"] in self._server.listed):
-            return "look"
-        if self._shown.looks or (kind == "prompt" and not given.get("arguments")):
-            return "look"
-        return "network"
+        """See Tool: nobody knows what a call does, and the hints of the server are its own word."""
+        lists = self._shown.kind != "tool" and not parameters.model_dump()
+        return "look" if self._looks or lists else "network"
 
     async def reaches_out(self, parameters: Given, context: CallContext) -> bool:
         """See Tool: what a server does is its own affair, so a freeze of the network holds all calls."""
@@ -104,9 +98,15 @@ class RemoteTool(Tool[Given]):
 
     async def run(self, parameters: Given, context: CallContext) -> ToolOutput:
         """See Tool."""
-        if why := await self._why_off(self._shown):
-            raise Refused(f"It was not called: {why}.")
         return await self._server.call(self._shown, parameters.model_dump(mode="json"), context.update)
+
+
+def _for_models(schema: str) -> str:
+    """Return a schema without what providers refuse at its top; the server knows it, and checks the arguments."""
+    found = json.loads(schema)
+    if not found.keys() & _NOT_AT_THE_TOP:
+        return schema
+    return json.dumps({key: value for key, value in found.items() if key not in _NOT_AT_THE_TOP}, ensure_ascii=False)
 
 
 def name_of(server: str, tool: str) -> str:

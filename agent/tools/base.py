@@ -193,6 +193,7 @@ class RunContext:
 
     turn_id: str
     session_key: str
+    transcript_id: str
     # Whether the caller is trusted.
     trusted: bool
     # The folder that the run works in, the whole workspace or the room of its session. Tools touch no files elsewhere.

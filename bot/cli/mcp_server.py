@@ -17,6 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
+from bot.cli.home import answers
 from bot.cli.local import complain
 from bot.cli.status import at
 from bot.cli.terminal.client import Client, Rejected, Unreachable
@@ -124,7 +125,9 @@ async def _service(config: Config) -> AsyncIterator[Client]:
     try:
         async with contextlib.aclosing(Client(config.state / SOCKET)) as client:
             yield client
-    except Unreachable:
+    except Unreachable as error:
+        if answers(config.state):
+            raise ToolError(f"Hark has not answered ({error}). What was asked may have been done.") from None
         raise ToolError(f"Hark is not running in {config.state}; `hark run` starts it.") from None
     except Rejected as error:
         raise ToolError(str(error)) from None

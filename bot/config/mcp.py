@@ -40,6 +40,7 @@ class Server(Section):
     url: Url | None = setting(None, "The address of a server that speaks HTTP, in place of a command.")
     headers: dict[str, SecretStr] = setting({}, "Headers of each request to it.")
     timeout_seconds: Seconds = setting(60, "A call that takes longer is ended.", gt=0)
+    looks: tuple[str, ...] = setting((), "Its tools that only look, by your word: `search`, `get_*`.")
 
     @field_validator("env", "headers")
     @classmethod

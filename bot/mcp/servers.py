@@ -10,6 +10,7 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import structlog
@@ -35,6 +36,7 @@ log = structlog.get_logger()
 
 # Seconds that a run waits for servers that nobody has seen yet, and between tries to reach those.
 _FIRST_SECONDS, _TRY_EVERY = 10.0, 1.0
+_MOST_TRANSCRIPTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,15 @@ class Servers:
     """All servers of the configuration."""
 
     def __init__(self, config: Config, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self._config, self._store, self._clock = config, store, clock
         self._servers = {
-            name: Server(settings_of(name, one, config), clock.monotonic, self._started, self._showed)
+            name: Server(settings_of(name, one, config), clock.monotonic, self._started, self._showed, self._why_off)
             for name, one in config.mcp.servers.items()
         }
-        # What runs are offered.
+        # What runs are offered, and what those of each transcript are: the tools of a prefix stay what they were, while
+        # what has changed is refused at the call.
         self.offered: Sequence[Tool[Any]] = ()
+        self._of_transcripts: dict[str, Sequence[Tool[Any]]] = {}
         self._pins: dict[tuple[str, str], PinnedTool] = {}
         self._unseen = {*self._servers}
         # Set once runs are offered what can be known.
@@ -94,7 +98,11 @@ class Servers:
         """See ToolFactory."""
         if not self._settled.is_set():
             await at_most(_FIRST_SECONDS, self._settled.wait())
-        yield self.offered
+        if len(self._of_transcripts) >= _MOST_TRANSCRIPTS:
+            self._of_transcripts.clear()
+        there = self._of_transcripts.setdefault(run.transcript_id, self.offered)
+        names = {one.name for one in there}
+        yield (*there, *(one for one in self.offered if one.off and one.name not in names))
 
     async def mcp(self) -> Sequence[ToolView]:
         """Return all tools that were ever shown, for owners."""
@@ -115,6 +123,7 @@ class Servers:
                 f"There is no MCP server {server!r} that was seen. Known: {', '.join(sorted(seen)) or 'none'}."
             )
         found = map(read, await self._store.mcp.accept(server))
+        self._of_transcripts.clear()
         await self._load()
         return [ToolView(server, name_of(server, it.name), "on", it.digest, it.description) for it in found]
 
@@ -141,14 +150,16 @@ class Servers:
         self.offered = tuple(found.values())
 
     def _tool(self, one: PinnedTool) -> Tool[Any]:
-        async def why_off(shown: Shown) -> str:
-            await self._servers[one.server].connect()
-            now = self._pins.get((one.server, one.name))
-            if now is None or now.accepted != shown.text():
-                return "what it is has changed since this turn began"
-            return _why_off(now)
+        looks = any(fnmatchcase(one.name, pattern) for pattern in self._config.mcp.servers[one.server].looks)
+        shown = read(one.accepted or one.shown or "")
+        return RemoteTool(self._servers[one.server], shown, looks=looks, off=_why_off(one))
 
-        return RemoteTool(self._servers[one.server], read(one.accepted or one.shown or ""), why_off, _why_off(one))
+    def _why_off(self, server: str, shown: Shown) -> str:
+        """Return why a run that was offered a tool may not call it; empty: it may."""
+        now = self._pins.get((server, shown.name))
+        if now is not None and now.accepted == shown.text():
+            return _why_off(now)
+        return "what it is has changed since it was offered"
 
     async def _showed(self, server: str, shown: Sequence[Shown]) -> None:
         """Store what a server shows, if it is not what is stored."""
@@ -156,6 +167,8 @@ class Servers:
         known = {name: one.shown for (of, name), one in self._pins.items() if of == server and one.shown}
         if server in self._unseen or texts != known:
             await self._store.mcp.shows(server, [*texts.items()])
+            if server in self._unseen:
+                self._of_transcripts.clear()
             await self._load()
             if off := [name for (of, name), one in self._pins.items() if of == server and _why_off(one)]:
                 log.warning("tools of an MCP server are off until an owner has looked", server=server, tools=off)

@@ -58,7 +58,11 @@ class Toolbox:
         """
         trusted = all(map(is_trusted, turn.messages))
         run = RunContext(
-            turn_id=turn.turn_id, session_key=turn.session_key, trusted=trusted, workspace=inside.workspace
+            turn_id=turn.turn_id,
+            session_key=turn.session_key,
+            transcript_id=turn.transcript_id,
+            trusted=trusted,
+            workspace=inside.workspace,
         )
         found: list[Tool[Any]] = [*inside.tools]
         for make in self.factories:

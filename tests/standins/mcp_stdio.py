@@ -30,6 +30,7 @@ class Session:
     def __init__(self, plan: Path) -> None:
         self.plan = plan
         self.stage = "new"
+        self.tells = False
         self.ids = set[Any]()
 
     def says(self) -> Json:
@@ -150,6 +151,9 @@ class Session:
             sys.stderr.write("the stand-in falls over\n")
             sys.stderr.flush()
             os._exit(does["exit"])
+        if "show" in does:
+            self.plan.write_text(json.dumps({**says, "tools": does["show"]}))
+            self.tells = True
         text = does.get("text", json.dumps(given, sort_keys=True))
         if text == "$env":
             text = json.dumps(dict(os.environ))
@@ -168,10 +172,10 @@ def main(plan: Path) -> None:
     for line in sys.stdin:
         answer = session.take(json.loads(line))
         if answer is not None and not session.says().get("mute"):
-            if session.says().get("tells") and session.stage == "ready":
+            sys.stdout.write(json.dumps(answer) + "\n")
+            if session.tells:
                 changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
                 sys.stdout.write(json.dumps(changed) + "\n")
-            sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
 

@@ -84,12 +84,17 @@ class ByHand:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
 
 
+def _environ(folder: Path) -> dict[str, str]:
+    """Variables of a process that finds the Hark of its folder, and not the one that another test ran last."""
+    return {**ENVIRON, "XDG_STATE_HOME": str(folder / "nothing was run")}
+
+
 @contextlib.asynccontextmanager
 async def by_hand(folder: Path, version: str = "2024-11-05") -> AsyncIterator[ByHand]:
     """`hark mcp` in a folder, after the handshake."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "mcp"), cwd=folder, env=ENVIRON, stdin=pipe, stdout=pipe, stderr=pipe
+        *(sys.executable, "-m", "bot", "mcp"), cwd=folder, env=_environ(folder), stdin=pipe, stdout=pipe, stderr=pipe
     )
     try:
         client = ByHand(process)
@@ -140,7 +145,9 @@ async def test_by_hand_with_the_first_version(tmp_path: Path) -> None:
 
 
 async def test_the_client_of_the_package(tmp_path: Path) -> None:
-    command = StdioServerParameters(command=sys.executable, args=["-m", "bot", "mcp"], env=ENVIRON, cwd=tmp_path)
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "bot", "mcp"], env=_environ(tmp_path), cwd=tmp_path
+    )
     async with service(tmp_path) as (channel, _), Client(stdio_client(command)) as client:
         assert [one.name for one in (await client.list_tools()).tools] == TOOLS
         result = await client.call_tool("send", {"to": ALICE, "text": "Dinner is ready."})
@@ -154,10 +161,12 @@ async def test_the_client_of_the_package(tmp_path: Path) -> None:
 async def test_without_a_service_each_call_says_so_until_one_runs(tmp_path: Path) -> None:
     async with by_hand(tmp_path, "2025-06-18") as client:
         failed, text = await client.call("sessions")
-        assert (failed, "Hark is not running in" in text, "`hark run` starts it" in text) == (True, True, True)
+        assert failed, text
+        assert f"Hark is not running in {tmp_path / 'state'}; `hark run` starts it" in text
         assert not (tmp_path / "state").exists()
         async with service(tmp_path):
-            assert not (await client.call("sessions"))[0]
+            failed, text = await client.call("sessions")
+            assert not failed, text
         client.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             assert await client.process.wait() == 0

@@ -187,7 +187,7 @@ def test_one_that_is_named_meanwhile_needs_a_restart(site: Site, tmp_path: Path)
 
 
 async def made(factory: Any) -> list[str]:
-    run: Any = RunContext(turn_id="t", session_key="s", trusted=True, workspace=None)  # type: ignore[arg-type]
+    run: Any = RunContext(turn_id="t", session_key="s", transcript_id="u", trusted=True, workspace=None)  # type: ignore[arg-type]
     async with factory(run) as found:
         return [tool.name for tool in found]
 

@@ -41,6 +41,10 @@ async def test_what_changed_is_off_until_an_owner_has_looked(tmp_path: Path) -> 
         assert "changed" in found.text
         (found,) = await results(hark, Call("s_more", {}))
         assert "hark mcp accept s" in found.text
+        assert {*offered(hark)} == {"s_echo"}, "a transcript keeps the tools of its prefix"
+        await hark.write("/new")
+        (found,) = await results(hark, Call("s_echo", {"a": "2"}))
+        assert "hark mcp accept s" in found.text
         assert offered(hark) == {}
         assert [one["params"]["arguments"] for one in stand_in.calls] == [{"a": "1"}]
         servers = hark.service.parts.mcp
@@ -58,7 +62,7 @@ async def test_a_server_that_is_gone_costs_one_error_and_comes_back(tmp_path: Pa
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         (found,) = await results(hark, Call("s_die", {}))
         assert found.is_error
-        assert found.text.startswith("The server s ")
+        assert found.text == "The server s has ended during the call, whose outcome is unknown."
         (found,) = await results(hark, Call("s_echo", {"a": "1"}))
         assert json.loads(found.text) == {"a": "1"}
         assert len(stand_in.running()) == 1
@@ -85,7 +89,7 @@ async def test_a_server_that_hangs_is_given_up_within_the_limit(tmp_path: Path) 
     server = {**stand_in.server, "timeout_seconds": 0.5}
     async with running(tmp_path, config=having(("s", server))) as hark:
         (found,) = await results(hark, Call("s_slow", {}))
-        assert "has not answered within 0.5 s" in found.text
+        assert found.text.endswith("has not answered within 0.5 s, so the call was given up; its outcome is unknown.")
         (found,) = await results(hark, Call("s_echo", {"a": "1"}))  # a new process answers
         assert json.loads(found.text) == {"a": "1"}
         assert len(stand_in.running()) == 1
@@ -120,6 +124,19 @@ async def test_one_process_for_a_server_over_many_calls_and_restarts(tmp_path: P
         await results(hark, Call("s_echo", {"a": "last"}))
         assert len(stand_in.running()) == 1
     assert stand_in.running() == []
+
+
+async def test_a_huge_answer_is_cut_and_one_against_the_protocol_is_one_sentence(tmp_path: Path) -> None:
+    huge = {"name": "huge", "does": {"text": "é" * 1_000_001}}
+    wrong = {"name": "wrong", "does": {"content": [{"type": "hologram"}]}}
+    stand_in = StandIn(tmp_path / "mcp", huge, wrong)
+    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
+        cut, failed = await results(hark, Call("s_huge", {}), Call("s_wrong", {}))
+    assert "[the rest of 1000001 characters is left out]" in cut.text
+    assert failed.text.startswith(
+        "The server s answered with an error: what it sent is against the protocol: content.0"
+    )
+    assert len(failed.text) < 200
 
 
 async def test_resources_and_prompts_are_a_tool_each(tmp_path: Path) -> None:
@@ -180,13 +197,15 @@ async def test_a_server_has_no_secret_of_the_service(tmp_path: Path) -> None:
     assert "PATH" in environment
 
 
-async def test_untrusted_text_before_a_call_asks_a_person_unless_the_server_says_that_it_looks(tmp_path: Path) -> None:
-    looks = {"name": "look", "annotations": {"readOnlyHint": True, "openWorldHint": False}}
-    stand_in = StandIn(tmp_path / "mcp", ECHO, looks)
-    config = {"mcp": {"servers": {"s": stand_in.server}}}
+async def test_untrusted_text_before_a_call_asks_a_person_unless_the_operator_says_that_it_looks(
+    tmp_path: Path,
+) -> None:
+    hints = {"readOnlyHint": True, "openWorldHint": False}  # which decide nothing
+    stand_in = StandIn(tmp_path / "mcp", {**ECHO, "annotations": hints}, {"name": "get_it"})
+    config = {"mcp": {"servers": {"s": {**stand_in.server, "looks": ["get_*"]}}}}
     async with running(tmp_path, config=config) as hark:
         await results(hark, Call("s_echo", {"a": "1"}))
-        (found,) = await results(hark, Call("s_look", {}))
+        (found,) = await results(hark, Call("s_get_it", {}))
         assert not found.is_error
         hark.model.add(Call("s_echo", {"a": "2"}))
         await hark.write("again")
@@ -264,12 +283,34 @@ async def test_a_listing_that_changes_while_it_is_connected_is_seen(tmp_path: Pa
     stand_in = StandIn(tmp_path / "mcp", ECHO)
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         await results(hark, Call("s_echo", {"a": "1"}))
-        stand_in.show({**ECHO, "description": "Another one."}, tells=True)
-        await results(hark, Call("s_echo", {"a": "2"}))  # the server tells of it beside the answer
-        await until(lambda: any(one.off for one in hark.service.parts.mcp.offered))
-        (found,) = await results(hark, Call("s_echo", {"a": "3"}))
-        assert found.is_error
-        assert len(stand_in.calls) == 2
+        stand_in.show({**ECHO, "annotations": {"title": "Another one"}})  # and it tells nobody
+        (found,) = await results(hark, Call("s_echo", {"a": "2"}))
+        assert "hark mcp accept s" in found.text
+        assert len(stand_in.calls) == 1
+
+
+async def test_a_server_that_says_it_has_changed_is_looked_at(tmp_path: Path) -> None:
+    login = {"name": "login"}
+    stand_in = StandIn(tmp_path / "mcp", {**login, "does": {"show": [login, {"name": "more"}]}})
+    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
+        await results(hark, Call("s_login", {}))
+        servers = hark.service.parts.mcp
+        await until(lambda: [one.name for one in servers.offered] == ["s_login", "s_more"])
+        assert [one.name for one in await servers.accept_mcp("s")] == ["s_more"]
+        await results(hark, Call("s_more", {}))  # with a notification beside each answer
+        assert [one["params"]["name"] for one in stand_in.calls] == ["login", "more"]
+        assert sum(one.get("method") == "tools/list" for one in stand_in.log) < 12, "each look is told of, too"
+
+
+async def test_what_providers_would_refuse_is_not_offered(tmp_path: Path) -> None:
+    broken = {"type": "object", "properties": {"a": {"type": "strange"}}}
+    either = {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}
+    stand_in = StandIn(tmp_path / "mcp", {"name": "broken", "schema": broken}, {"name": "either", "schema": either})
+    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
+        await results(hark, Call("s_either", {}))
+        assert {name: json.loads(schema) for name, schema in offered(hark).items()} == {
+            "s_either": {"type": "object", "properties": {"a": {}}}
+        }
 
 
 def test_a_process_of_a_server_is_leashed(tmp_path: Path) -> None:

@@ -81,7 +81,11 @@ async def test_tools_are_made_for_each_run_and_closed_with_it(tmp_path: Path) ->
     workspace = bench.runs[1].workspace
     assert workspace.root == tmp_path / "workspace"
     assert bench.runs[1] == RunContext(
-        turn_id=reply.end.run.turn_id, session_key=session_of("1"), trusted=True, workspace=workspace
+        turn_id=reply.end.run.turn_id,
+        session_key=session_of("1"),
+        transcript_id=bench.runs[0].transcript_id,
+        trusted=True,
+        workspace=workspace,
     )
     offered = {request.tools for request in hark.model.requests}
     assert len(offered) == 1, "the same to the byte in all requests of a transcript"
