@@ -75,4 +75,32 @@ FAULTS = (
         'if mode == "steer" and may',
         (f"{_HOOKS}a_message_that_is_dropped_reaches_no_model",),
     ),
+    Fault(
+        "hooks/endless-answers-are-kept",
+        "agent/programs.py",
+        "if len(out) > most:",
+        "if False:",
+        ("tests/agent/test_programs.py",),
+    ),
+    Fault(
+        "hooks/a-denial-of-claude-code-is-none",
+        "_as_ours",
+        'decisions.append(more.get("permissionDecision"))',
+        "pass",
+        (f"{_HOOKS}what_a_hook_of_claude_code_answers_is_understood",),
+    ),
+    Fault(
+        "hooks/files-without-a-module",
+        "_loaded",
+        "module = sys.modules[spec.name] = ",
+        "module = ",
+        (f"{_HOOKS}a_file_that_blocks_its_thread_holds_up_no_other_file",),
+    ),
+    Fault(
+        "hooks/threads-without-end",
+        "Beside._begin",
+        "if self._left > _MOST_LEFT:",
+        "if False:",
+        (f"{_HOOKS}a_file_that_never_ends_its_calls_is_not_called_for_ever",),
+    ),
 )

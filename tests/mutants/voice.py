@@ -31,8 +31,8 @@ FAULTS = (
     Fault(
         "voice/secrets-for-the-program",
         "Transcriber._run",
-        "env=scrubbed(os.environ)",
-        "env=None",
+        "env = scrubbed(os.environ)",
+        "env = os.environ",
         (f"{_HEARD}::test_a_program_hears_without_the_secrets_of_the_service",),
     ),
     Fault(
@@ -62,5 +62,19 @@ FAULTS = (
         "if sum(one.file_size for one in packed.infolist()) > MAX_UNPACKED:",
         "if False:",
         (f"{_DOCUMENTS}::test_what_is_damaged_locked_or_a_bomb_is_refused",),
+    ),
+    Fault(
+        "documents/known-by-name",
+        "is_document",
+        "any(part in content for part in _PARTS)",
+        "_PARTS[0] in content[:64]",
+        (f"{_DOCUMENTS}::test_it_is_known_by_what_is_in_it_whatever_its_name_is",),
+    ),
+    Fault(
+        "documents/a-long-sheet-is-not-read",
+        "read",
+        " or time.monotonic() > until",
+        "",
+        (f"{_DOCUMENTS}::test_of_a_sheet_that_is_too_long_the_first_pages_are_read",),
     ),
 )
