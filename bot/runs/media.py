@@ -88,7 +88,7 @@ class Media:
                 shown.missing(file, "loading it failed")
             else:
                 words = None
-                if self._transcriber is not None and file.kind == "audio":
+                if self._transcriber is not None and (file.spoken or file.kind == "audio"):
                     words, told = await self._heard(workspace, file, path, content, until + HEARING)
                     await say(sentence("heard", path), told)
                 if is_document(content):

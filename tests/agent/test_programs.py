@@ -35,5 +35,5 @@ async def test_one_that_says_too_much_or_is_too_late_is_gone(tmp_path: Path, cod
     begins = "import os, subprocess; open('pid', 'w').write(str(subprocess.Popen(['sleep', '60']).pid)); "
     with pytest.raises(error):
         await run(python(begins + code), b"", os.environ, tmp_path, MOST, 20.0 if error is TooMuch else 2.0)
-    while not gone(tmp_path / "pid"):
-        await asyncio.sleep(0)  # noqa: ASYNC110
+    while not gone(tmp_path / "pid"):  # noqa: ASYNC110
+        await asyncio.sleep(0)
