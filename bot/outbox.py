@@ -272,8 +272,7 @@ class Outbox:
             return False
         ready = self._ready[conversation.channel]  # taken before the call, so that an opening during the call counts
         result: SendResult | None
-        asks = SENDING in self._hooks.points and delivery.state is DeliveryState.PLANNED
-        forbidden = asks and await forbids(self._hooks, delivery)
+        forbidden = SENDING in self._hooks.points and await forbids(self._hooks, delivery)
         makes = self.speech if delivery.file and delivery.file.says and not forbidden else None
         if delivery.action not in conversation.channel.capabilities.actions:
             result = Refused(wording.lacks(delivery.action))
@@ -329,9 +328,10 @@ class Outbox:
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                told = partial(self._missed, delivery), partial(self._unsent, delivery)
                 begin = partial(self._store.deliveries.begin, delivery.delivery_id, conversation.conv_id, self._max_age)
-                begun = await begin(*told, forbidden=forbidden)
+                begun = await begin(
+                    partial(self._missed, delivery), partial(self._unsent, delivery), forbidden=forbidden
+                )
             if begun is None:
                 return None
             try:

@@ -2,7 +2,7 @@
 
 from agent.hooks import Hooks
 from bot.hooks.points import MessageSending, MessageSent
-from channels.outgoing import Action, Delivery, Sent
+from channels.outgoing import Action, Delivery, DeliveryState, Sent
 
 # The points, by name.
 SENDING, SENT = MessageSending.point, MessageSent.point
@@ -11,8 +11,8 @@ _SHOWS = (Action.SEND, Action.PREVIEW, Action.EDIT, Action.FILE)
 
 
 async def forbids(hooks: Hooks, delivery: Delivery) -> bool:
-    """Whether a hook forbids to send a delivery."""
-    if delivery.action not in _SHOWS:
+    """Whether a hook forbids to send a delivery; they are not asked about one that was begun."""
+    if delivery.action not in _SHOWS or delivery.state is not DeliveryState.PLANNED:
         return False
     return (await hooks.ask(MessageSending(**_fields(delivery))))[1] is not None
 

@@ -43,8 +43,8 @@ FAULTS = (
     Fault(
         "hooks/a-code-of-two-is-a-failure",
         "run_command",
-        "if process.returncode == FORBIDS:",
-        "if process.returncode == 3:",
+        "if code == FORBIDS:",
+        "if code == 3:",
         (f"{_HOOKS}a_command_gets_json_and_decides",),
     ),
     Fault(

@@ -450,6 +450,26 @@ async def test_each_point_of_a_life_is_told(tmp_path: Path) -> None:
     assert (seen.count("session_start"), seen.count("agent_end completed"), seen[-1]) == (2, 2, "gateway_stop")
 
 
+async def test_events_say_who_wrote_what_and_how_it_ended(tmp_path: Path) -> None:
+    seen = dict[str, Any]()
+
+    def watching(point: str) -> Hook:
+        async def call(event: HookEvent) -> None:
+            seen[point] = event
+
+        return Hook(point=point, name=point, call=call)
+
+    points = ("message_received", "session_start", "before_tool_call", "agent_end")
+    async with noting(tmp_path, given=tuple(watching(point) for point in points)) as hark:
+        await told(hark)
+        await hark.until(lambda: "agent_end" in seen)
+        received, end = seen["message_received"], seen["agent_end"]
+        message_id = hark.stored.messages("message_id")[0][0]
+        assert (received.text, received.message_id, received.files) == ("go", message_id, ())
+        assert (end.outcome, end.text, end.error) == ("completed", "done", "")
+        assert seen["before_tool_call"].session_id == end.session_id == seen["session_start"].session_id
+
+
 BROKEN = {
     "a syntax error": "async def before_tool_call(event)\n    return None\n",
     "an import that fails": "import no_such_module\nasync def before_tool_call(event): pass\n",
