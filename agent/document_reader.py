@@ -3,13 +3,15 @@
 It has no secrets, and bounds its own memory and time. Standard input is one line of JSON, `first` (the page to begin
 with, from 1) and `chars`, and then the file; standard output is JSON. An exit code other than 0 means that it cannot be
 read. Office files have no pages of their own: those of a presentation are its slides; paragraphs and rows are counted
-into pages of about 3,000 characters, and each sheet begins one.
+into pages of about 3,000 characters, and each sheet begins one. Of one that is too long for the time the first pages
+are read, and the last of them says so.
 """
 
 import io
 import json
 import resource
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,7 +23,13 @@ CPU_SECONDS = 30
 MAX_UNPACKED = 200 * 1024 * 1024
 # Characters of a page made here, and of one line.
 PAGE, LINE = 3000, 10_000
-MAX_PAGES = 5000
+# The most pages of an office file, and the seconds in which they are made.
+MAX_PAGES, SECONDS = 5000, 15.0
+_GOES_ON = "(the file goes on from here; it is too large for the rest to be read)"
+
+
+class NotRead(Exception):
+    """A file cannot be read; the text says why."""
 
 
 def _filled(lines: Iterable[str], head: str = "") -> Iterator[str]:
@@ -37,12 +45,25 @@ def _filled(lines: Iterable[str], head: str = "") -> Iterator[str]:
         yield "\n".join(filter(None, (head, *page)))
 
 
+_KINDS_OF_WORD = (
+    "application/vnd.ms-word.document.macroEnabled.main+xml",
+    "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+)
+
+
 def _word(file: io.BytesIO) -> Iterator[str]:
-    import docx
+    from docx.opc.part import PartFactory
+    from docx.package import Package
+    from docx.parts.document import DocumentPart
     from docx.table import Table
 
+    # with macros, or a template; the library opens only the plain kind by itself
+    PartFactory.part_type_for.update(dict.fromkeys(_KINDS_OF_WORD, DocumentPart))
+    found: Any = Package.open(file).main_document_part
+
     def lines() -> Iterator[str]:
-        for block in docx.Document(file).iter_inner_content():
+        for block in found.document.iter_inner_content():
             if isinstance(block, Table):
                 yield from (_row(cell.text for cell in row.cells) for row in block.rows)
             elif block.text.strip():
@@ -91,18 +112,27 @@ _KINDS: dict[str, Callable[[io.BytesIO], Iterator[str]]] = {
 
 
 def read(content: bytes, first: int, chars: int) -> dict[str, object]:
-    """Return the fields of `Pages`. Raises ValueError, or an error of a library."""
+    """Return the fields of `Pages`. Raises NotRead, or an error of a library."""
     file = io.BytesIO(content)
-    if content.startswith(b"%PDF-"):
+    if not content.startswith(b"PK"):
         import pypdf
+        from pypdf.errors import FileNotDecryptedError
 
-        sides = pypdf.PdfReader(file).pages
-        return _taken(lambda at: sides[at].extract_text(), len(sides), first, chars)
+        try:
+            sides = pypdf.PdfReader(file).pages
+            return _taken(lambda at: sides[at].extract_text(), len(sides), first, chars)
+        except FileNotDecryptedError:
+            raise NotRead("it is locked with a password") from None
     with zipfile.ZipFile(file) as packed:
         if sum(one.file_size for one in packed.infolist()) > MAX_UNPACKED:
-            raise ValueError("too large")
+            raise NotRead("it is too large when it is unpacked")
         kind = next(kind for name, kind in _KINDS.items() if name in packed.namelist())
-    pages = [page for page, _ in zip(kind(file), range(MAX_PAGES), strict=False)]
+    pages, until = list[str](), time.monotonic() + SECONDS
+    for page in kind(file):
+        pages.append(page)
+        if len(pages) == MAX_PAGES or time.monotonic() > until:
+            pages.append(_GOES_ON)
+            break
     return _taken(pages.__getitem__, len(pages), first, chars)
 
 
@@ -124,7 +154,11 @@ def _bounded() -> None:
         with suppress(ValueError, OSError):  # this system does not know the bound
             resource.setrlimit(kind, (most, most))
     asked = json.loads(sys.stdin.buffer.readline())
-    sys.stdout.write(json.dumps(read(sys.stdin.buffer.read(), asked["first"], asked["chars"])))
+    try:
+        answer = read(sys.stdin.buffer.read(), asked["first"], asked["chars"])
+    except NotRead as error:
+        answer = {"why": str(error)}
+    sys.stdout.write(json.dumps(answer))
 
 
 if __name__ == "__main__":

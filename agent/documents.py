@@ -3,15 +3,19 @@
 What is parsed is hostile at worst: the process has no secrets, is bounded in memory and time, and ends in any case.
 """
 
-import asyncio
 import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent import programs
+
 SECONDS = 40.0
 _PROGRAM = Path(__file__).with_name("document_reader.py")
-_ENDINGS = (".docx", ".xlsx", ".pptx")
+# What stands in each office file, whatever its name is.
+_PARTS = (b"word/document.xml", b"xl/workbook.xml", b"ppt/presentation.xml")
+# Where in a file the mark of a PDF may begin, as readers of PDF take it.
+_MARK_WITHIN = 1024
 
 
 class NotRead(Exception):
@@ -29,29 +33,28 @@ class Pages:
     count: int
 
 
-def is_document(name: str, content: bytes) -> bool:
-    """Whether a file is one whose text can be made here, by its first bytes and its name."""
-    return content.startswith(b"%PDF-") or (content.startswith(b"PK\x03\x04") and name.lower().endswith(_ENDINGS))
+def is_document(content: bytes) -> bool:
+    """Whether a file is one whose text can be made here, by what is in it; names and types are often wrong."""
+    is_office = content.startswith(b"PK\x03\x04") and any(part in content for part in _PARTS)
+    return is_office or b"%PDF-" in content[:_MARK_WITHIN]
 
 
 async def pages_of(content: bytes, first: int, chars: int) -> Pages:
     """Return the text of a document from a page on, as many whole pages as fit. Raises NotRead."""
-    pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    command = (sys.executable, "-I", str(_PROGRAM))
-    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, env={}, cwd="/")
+    asked = json.dumps({"first": first, "chars": chars}).encode()
+    command, most = (sys.executable, "-I", str(_PROGRAM)), 8 * chars + 10_000
     try:
-        async with asyncio.timeout(SECONDS):
-            asked = json.dumps({"first": first, "chars": chars}).encode()
-            answer, _ = await process.communicate(asked + b"\n" + content)
+        code, answer, _ = await programs.run(command, asked + b"\n" + content, {}, "/", most, SECONDS)
     except TimeoutError:
         raise NotRead(f"it could not be read within {SECONDS:g} seconds") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        raise NotRead("its text cannot be read: it is damaged, locked, or too large")
-    found = Pages(**json.loads(answer))
+    except programs.TooMuch:
+        code, answer = 1, b""
+    if code:
+        raise NotRead("its text cannot be read: it is damaged, or too large")
+    told = json.loads(answer)
+    if "why" in told:
+        raise NotRead(told["why"])
+    found = Pages(**told)
     if first > found.count:
         raise NotRead(f"it has {found.count:,} pages only")
     return found

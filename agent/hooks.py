@@ -41,6 +41,8 @@ E = TypeVar("E", bound=HookEvent)
 class _OfCall(HookEvent):
     session_key: str
     turn_id: str
+    # Of the transcript, which /new begins anew.
+    session_id: str
     call_id: str
     tool_name: str
     tool_input: Mapping[str, Any]

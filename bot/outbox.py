@@ -272,16 +272,18 @@ class Outbox:
             return False
         ready = self._ready[conversation.channel]  # taken before the call, so that an opening during the call counts
         result: SendResult | None
+        forbidden = SENDING in self._hooks.points and await forbids(self._hooks, delivery)
+        makes = self.speech if delivery.file and delivery.file.says and not forbidden else None
         if delivery.action not in conversation.channel.capabilities.actions:
             result = Refused(wording.lacks(delivery.action))
             await self._settle(delivery, result)
         elif delivery.state is DeliveryState.UNKNOWN:
             result = await self._settle_unknown(conversation, delivery)
-        elif self.speech and delivery.file and delivery.file.says and (why := await self.speech.make(delivery.file)):
+        elif makes and delivery.file and (why := await makes.make(delivery.file)):
             result = Refused(why)
             await self._settle(delivery, result, why)
         else:
-            result = await self._deliver(conversation, delivery)
+            result = await self._deliver(conversation, delivery, forbidden=forbidden)
         if (followed := self._followed.get(delivery.source.key)) is not None:
             followed.set()
         if not isinstance(result, Sent | NotSent | Unknown):
@@ -320,16 +322,16 @@ class Outbox:
             await self._clock.sleep(wait)
         return None
 
-    async def _deliver(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
+    async def _deliver(self, conversation: _Conversation, delivery: Delivery, *, forbidden: bool) -> SendResult | None:
         """Store a delivery as `sending`, make the call, store its result, uncancelled; None: it must not be sent."""
         conversation.calling = True
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                told = partial(self._missed, delivery), partial(self._unsent, delivery)
                 begin = partial(self._store.deliveries.begin, delivery.delivery_id, conversation.conv_id, self._max_age)
-                forbidden = SENDING in self._hooks.points and await forbids(self._hooks, delivery)
-                begun = await begin(*told, forbidden=forbidden)
+                begun = await begin(
+                    partial(self._missed, delivery), partial(self._unsent, delivery), forbidden=forbidden
+                )
             if begun is None:
                 return None
             try:

@@ -221,7 +221,7 @@ def string(fields: dict[str, Any], name: str) -> str:
 def file_of(ref: str, name: object, mime: str, size: object, kind: str = "", *, spoken: bool = False) -> Attachment:
     """A file that came with a message. size: in bytes. kind: if empty, of the MIME type. spoken: a voice message."""
     family = mime.partition("/")[0]
-    kind = "audio" if spoken else kind or (family if family in _FAMILIES else "file")
+    kind = kind or ("audio" if spoken else family if family in _FAMILIES else "file")
     told = max(size, 0) if isinstance(size, int) else 0
     return Attachment(kind=kind, ref=ref, name=whole(str(name or "")), mime=mime, size=told, spoken=spoken)
 

@@ -242,7 +242,8 @@ class Pipeline:
         if not isinstance(arguments, dict):
             return None
         ref, of = self._spec.ref, {"call_id": call.call_id, "tool_name": call.name, "tool_input": arguments}
-        return point(session_key=ref.session_key, turn_id=ref.turn_id, **of, **more)
+        where = {"session_key": ref.session_key, "turn_id": ref.turn_id, "session_id": self._spec.transcript_id}
+        return point(**where, **of, **more)
 
     async def _result(
         self, call: ToolCall, state: CallState, output: ToolOutput, mark: Mark | None = None

@@ -106,7 +106,7 @@ class ReadTool(FileTool[ReadParameters]):
         with suppress(IsFolder), workspace.open(path) as file:
             content = file.read()  # of which the lines are taken and the state is told, even if it is changed meanwhile
             state = state_of(workspace, workspace.relative(path), file, content)
-            if is_document(path, content):
+            if is_document(content):
                 return ToolOutput(text=""), state, content
             if b"\x00" in content[:_BINARY_PROBE]:
                 raise ToolError(f"{path}: a binary file of {len(content):,} bytes, not text.")

@@ -33,7 +33,6 @@ from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
-from bot.hooks.calling import Beside
 from bot.hooks.found import find
 from bot.skills.shelf import FOLDER, scan, why_unused
 from bot.telemetry.redact import Redactor
@@ -131,7 +130,7 @@ def _unused(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
 
 def _hooked(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield lines about hooks, whose files are loaded for that but not called. Blocks."""
-    found = find(config, environ, str, Beside())
+    found = find(config, environ, str)
     yield from (Finding("wrong", "hooks", mistake) for mistake in found.mistakes)
     if found.hooks and not found.mistakes:
         points = ", ".join(sorted({hook.point for hook in found.hooks}))

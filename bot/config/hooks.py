@@ -27,6 +27,8 @@ def _check_point(value: str) -> str:
 
 
 def _check_matcher(value: str) -> str:
+    if value in ("", "*"):  # as users of Claude Code write "any tool"
+        return ".*"
     try:
         re.compile(value)
     except re.error as error:

@@ -1,29 +1,30 @@
 """How a hook is called that is not a function of the service: a command, an address, or a function of a file.
 
-Commands and addresses get an event as JSON, without secrets, and answer JSON; one that answers nothing lets it be.
+Commands and addresses get an event as JSON, without secrets, and answer JSON; one that answers nothing lets it be. What
+a hook of Claude Code would answer is understood (`_as_ours`).
 """
 
 import asyncio
 import concurrent.futures
 import json
-import os
-import signal
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent import programs
 from agent.hooks import HookEvent
 
 # The exit code of a command that forbids what it was asked about; its reason is on standard error.
 FORBIDS = 2
-# The characters of a reason that are kept.
-_LONGEST = 2000
-# Seconds in which the thread of the files answers, unless a hook keeps it from working.
+# The characters of a reason that are kept, and the bytes that a hook may answer.
+_LONGEST, _MOST = 2000, 1_000_000
+# Seconds in which the thread of a file answers, unless a hook keeps it from working.
 _ALIVE = 1.0
+# So many threads may be left behind; the hooks of whoever has left more are not called any more.
+_MOST_LEFT = 16
 
 
 def as_json(event: HookEvent, clean: Callable[[str], str]) -> str:
@@ -34,26 +35,16 @@ def as_json(event: HookEvent, clean: Callable[[str], str]) -> str:
 async def run_command(
     command: Sequence[str], folder: Path, environ: Mapping[str, str], clean: Callable[[str], str], event: HookEvent
 ) -> object:
-    """Run a command and return its answer. It is killed, with all of its group, when the time is up.
+    """Run a command and return its answer.
 
-    Raises OSError where it cannot be started, or ValueError where it fails or answers nonsense.
+    Raises OSError where it cannot be started, TooMuch, or ValueError where it fails or answers nonsense.
     """
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, env=dict(environ), start_new_session=True
-    )
-    try:
-        out, err = await process.communicate(as_json(event, clean).encode())
-    finally:
-        with suppress(ProcessLookupError):  # also what it has left behind
-            os.killpg(process.pid, signal.SIGKILL)
-        if process.returncode is None:
-            await process.wait()
+    code, out, err = await programs.run(command, as_json(event, clean).encode(), environ, folder, _MOST)
     said = clean(err.decode(errors="replace").strip()[:_LONGEST])
-    if process.returncode == FORBIDS:
+    if code == FORBIDS:
         return {"block": True, "reason": said}
-    if process.returncode:
-        raise ValueError(f"it ended with the code {process.returncode}: {said or 'nothing on standard error'}")
+    if code:
+        raise ValueError(f"it ended with the code {code}: {said or 'nothing on standard error'}")
     return _answer(out)
 
 
@@ -61,29 +52,62 @@ async def post(url: str, clean: Callable[[str], str], event: HookEvent) -> objec
     """Post an event to an address and return its answer. Raises ValueError or an error of the connection."""
     import httpx2
 
-    async with httpx2.AsyncClient(trust_env=False, timeout=None) as client:  # the hook has a time limit
-        body = as_json(event, clean).encode()
-        response = await client.post(url, content=body, headers={"content-type": "application/json"})
-    if not response.is_success:
-        raise ValueError(f"it answered with the status {response.status_code}")
-    return _answer(response.content)
+    body, found, head = as_json(event, clean).encode(), bytearray(), {"content-type": "application/json"}
+    async with (
+        httpx2.AsyncClient(trust_env=False, timeout=None) as client,  # the hook has a time limit
+        client.stream("POST", url, content=body, headers=head) as response,
+    ):
+        if not response.is_success:
+            raise ValueError(f"it answered with the status {response.status_code}")
+        async for piece in response.aiter_bytes():
+            found += piece
+            if len(found) > _MOST:
+                raise ValueError(f"it says more than {_MOST:,} bytes")
+    return _answer(bytes(found))
 
 
 def _answer(data: bytes) -> object:
     try:
-        return json.loads(data) if data.strip() else None
+        said = json.loads(data) if data.strip() else None
     except ValueError:
         raise ValueError(f"it answered {data.decode(errors='replace').strip()!r:.80}, which is no JSON") from None
+    return _as_ours(said) if isinstance(said, dict) else said
+
+
+def _as_ours(said: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with what Claude Code's hooks say in the words of ours; what neither knows stays as it is.
+
+    Raises ValueError for a decision that is none, or that is for a person to take.
+    """
+    ours = {name: value for name, value in said.items() if name not in ("suppressOutput", "systemMessage")}
+    decisions = [ours.pop("decision", None)]
+    if ours.pop("continue", True) is False:
+        decisions.append("block")
+    stop = ours.pop("stopReason", None)
+    more = ours.pop("hookSpecificOutput", None)
+    if isinstance(more, dict):
+        decisions.append(more.get("permissionDecision"))
+        stop = more.get("permissionDecisionReason") or stop
+        if (changed := more.get("updatedInput")) is not None:
+            ours["tool_input"] = changed
+    if unknown := [one for one in decisions if one not in (None, "approve", "allow", "block", "deny")]:
+        raise ValueError(f"it answered the decision {unknown[0]!r}; approve, allow, block and deny are taken")
+    if {"block", "deny"} & {*decisions}:
+        return {"block": True, "reason": ours.get("reason") or stop}
+    if decisions != [None]:  # the reason of what is allowed is for nobody
+        ours.pop("reason", None)
+    return ours
 
 
 class Beside:
-    """A thread with a loop of its own for the functions of files, so that one that blocks does not stop the service.
+    """A thread with a loop of its own for the functions of a file, so that one that blocks stops nothing else.
 
     A thread that a hook keeps from working is left behind, and the next call begins another one.
     """
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._left = 0
 
     def load(self, work: Callable[[], None], seconds: float) -> None:
         """Call a function there and wait so long for its end. Raises what it raises, or TimeoutError."""
@@ -99,9 +123,9 @@ class Beside:
             self._leave(loop)
             raise TimeoutError(f"it took longer than {seconds:g} s") from None
 
-    async def run(self, work: Callable[[], Awaitable[object]]) -> object:
-        """Run a coroutine function there and return what it returns. Raises what it raises."""
-        loop, future = self._begin(work)
+    async def call(self, function: Callable[[Any], Awaitable[object]], event: HookEvent) -> object:
+        """Call a coroutine function there and return what it returns. Raises what it raises."""
+        loop, future = self._begin(partial(function, event))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -117,21 +141,19 @@ class Beside:
         async def guarded() -> object:
             try:
                 return await work()
-            except SystemExit as error:  # it would end the loop
-                raise RuntimeError(f"it called sys.exit({error.code})") from None
+            except (SystemExit, KeyboardInterrupt) as error:  # it would end the loop
+                raise RuntimeError(f"it raised {error!r}") from None
 
+        if self._left > _MOST_LEFT:
+            raise RuntimeError("too many of its calls never ended; it is not called until the next start")
         loop = self._loop = self._loop or _started()
         return loop, asyncio.run_coroutine_threadsafe(guarded(), loop)
 
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._loop is loop:
             self._loop = None
+            self._left += 1
             loop.call_soon_threadsafe(loop.stop)
-
-    def close(self) -> None:
-        """End the thread as soon as it is free."""
-        if self._loop is not None:
-            self._leave(self._loop)
 
 
 def _started() -> asyncio.AbstractEventLoop:
@@ -143,8 +165,3 @@ def _started() -> asyncio.AbstractEventLoop:
 
     threading.Thread(target=serve, name="hooks", daemon=True).start()
     return loop
-
-
-def of_function(beside: Beside, function: Callable[[Any], Awaitable[object]]) -> Callable[[Any], Awaitable[object]]:
-    """Return what calls a function of a file in its thread."""
-    return lambda event: beside.run(partial(function, event))

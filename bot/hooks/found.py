@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from agent.tools.exec import scrubbed
 from bot.config.document import VARIABLES
 from bot.config.hooks import HookSettings
 from bot.config.model import Config
-from bot.hooks.calling import Beside, of_function, post, run_command
+from bot.hooks.calling import Beside, post, run_command
 from bot.hooks.points import POINTS, BeforeInstall, GatewayStart, GatewayStop
 
 log = structlog.get_logger()
@@ -45,8 +46,9 @@ class Found:
     mistakes: tuple[str, ...]
 
 
-def find(config: Config, environ: Mapping[str, str], clean: Callable[[str], str], beside: Beside) -> Found:
-    """Find the hooks of a configuration; files are run for that. Blocks, and must not be called in the loop.
+def find(config: Config, environ: Mapping[str, str], clean: Callable[[str], str]) -> Found:
+    """Find the hooks of a configuration; files are run for that, each in a thread of its own. Blocks, and must not be
+    called in the loop.
 
     environ: of the service. clean: returns a text without secrets.
     """
@@ -54,7 +56,7 @@ def find(config: Config, environ: Mapping[str, str], clean: Callable[[str], str]
     mistakes: list[str] = []
     for file in _files(config):
         try:
-            found += _of_file(file, config, beside)
+            found += _of_file(file, config)
         except (Exception, SystemExit) as error:
             text = _text_of(file)
             why = f"{file} cannot be used as hooks: {type(error).__name__}: {error}"
@@ -92,10 +94,11 @@ def _text_of(file: Path) -> str:
         return " ".join(_GUARDS)
 
 
-def _of_file(file: Path, config: Config, beside: Beside) -> Iterator[Hook]:
+def _of_file(file: Path, config: Config) -> Iterator[Hook]:
     """Yield the hooks of a file. Raises whatever is wrong with it."""
     if why := _within_reach(file, config):
         raise PermissionError(why)
+    beside = Beside()
     module = _loaded(file, beside)
     priority, timeout = getattr(module, "PRIORITY", 0), getattr(module, "TIMEOUT", PATIENCE)
     if type(priority) is not int or type(timeout) not in (int, float) or not 0 < timeout <= 600:
@@ -104,18 +107,16 @@ def _of_file(file: Path, config: Config, beside: Beside) -> Iterator[Hook]:
         if (function := getattr(module, name, None)) is not None:
             if not inspect.iscoroutinefunction(function):
                 raise TypeError(f"{name} must be an `async def`")
-            yield Hook(
-                point=name, name=file.name, call=of_function(beside, function), priority=priority, timeout=timeout
-            )
+            call = partial(beside.call, function)
+            yield Hook(point=name, name=file.name, call=call, priority=priority, timeout=timeout)
 
 
 def _loaded(file: Path, beside: Beside) -> ModuleType:
-    """Run a file as a module, in the thread of hooks."""
+    """Run a file as a module, in the thread of its hooks."""
     spec = importlib.util.spec_from_file_location(f"hark_hooks_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
     beside.load(partial(spec.loader.exec_module, module), _LOADING)
     return module
 
@@ -165,34 +166,28 @@ async def load(
     config: Config, environ: Mapping[str, str], clean: Callable[[str], str], others: Iterable[Hook] = ()
 ) -> "ServiceHooks":
     """Find the hooks of a configuration, log what is wrong with them, and return all. others: handed in."""
-    beside = Beside()
     if not (config.hooks or _files(config)):
-        return ServiceHooks(others, beside)
-    found = await asyncio.to_thread(find, config, environ, clean, beside)
+        return ServiceHooks(others)
+    found = await asyncio.to_thread(find, config, environ, clean)
     for mistake in found.mistakes:
         log.error(mistake)
     log.info("hooks", loaded=len(found.hooks))
-    return ServiceHooks((*others, *found.hooks), beside)
+    return ServiceHooks((*others, *found.hooks))
 
 
 class ServiceHooks(Hooks):
-    """The hooks of a service, with what they run in."""
-
-    def __init__(self, of: Iterable[Hook], beside: Beside) -> None:
-        super().__init__(of)
-        self._beside = beside
+    """The hooks of a service."""
 
     async def serve(self) -> None:
         """Tell hooks that the service runs."""
         await self.ask(GatewayStart())
 
     async def stop(self) -> None:
-        """Tell hooks that the service stops, wait for those under way, and end what they run in."""
+        """Tell hooks that the service stops, and wait for those under way."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_GRACE):
                 await self.ask(GatewayStop())
                 await self.close()
-        self._beside.close()
 
     async def may_install(self, name: str, folder: str) -> str:
         """Return why a skill may not be installed from a folder; empty if it may."""

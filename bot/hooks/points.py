@@ -40,9 +40,14 @@ class MessageReceived(HookEvent):
     channel: str
     account: str
     chat: str
+    thread: str
+    # The platform's id of it.
+    message_id: str
     sender: str
     sender_name: str
     text: str
+    # The kinds of the files that came along, such as image or audio.
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,7 @@ class MessageSending(HookEvent):
     turn_id: str
     # send, edit, preview or file.
     action: str
-    # The words that people read, as Markdown; and all that the platform gets, in its own form.
+    # The words that people read or hear, as Markdown; and all that the platform gets, in its own form.
     text: str
     body: str
     # The name and the path of the file that is sent; empty for others.
@@ -162,6 +167,10 @@ class AgentEnd(_OfTurn):
 
     point = "agent_end"
     outcome: str
+    # The model's last words; empty where it said nothing.
+    text: str
+    # Why it failed; empty where it did not.
+    error: str
     # Running time in seconds, and tokens.
     seconds: float
     tokens_in: int

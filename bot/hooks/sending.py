@@ -2,8 +2,7 @@
 
 from agent.hooks import Hooks
 from bot.hooks.points import MessageSending, MessageSent
-from channels.message import Place
-from channels.outgoing import Action, Delivery, Sent
+from channels.outgoing import Action, Delivery, DeliveryState, Sent
 
 # The points, by name.
 SENDING, SENT = MessageSending.point, MessageSent.point
@@ -12,20 +11,20 @@ _SHOWS = (Action.SEND, Action.PREVIEW, Action.EDIT, Action.FILE)
 
 
 async def forbids(hooks: Hooks, delivery: Delivery) -> bool:
-    """Whether a hook forbids to send a delivery."""
-    if delivery.action not in _SHOWS:
+    """Whether a hook forbids to send a delivery; they are not asked about one that was begun."""
+    if delivery.action not in _SHOWS or delivery.state is not DeliveryState.PLANNED:
         return False
-    return (await hooks.ask(MessageSending(**_fields(delivery, delivery.place))))[1] is not None
+    return (await hooks.ask(MessageSending(**_fields(delivery))))[1] is not None
 
 
 def sent(hooks: Hooks, delivery: Delivery, result: Sent) -> None:
     """Tell hooks of a delivery that was sent."""
     if delivery.action in _SHOWS:
-        hooks.tell(MessageSent(**_fields(delivery, delivery.place), message_id=result.platform_id))
+        hooks.tell(MessageSent(**_fields(delivery), message_id=result.platform_id))
 
 
-def _fields(delivery: Delivery, place: Place) -> dict[str, str]:
-    file = delivery.file
+def _fields(delivery: Delivery) -> dict[str, str]:
+    place, file = delivery.place, delivery.file
     return {
         "channel": place.channel,
         "account": place.account,
@@ -33,7 +32,7 @@ def _fields(delivery: Delivery, place: Place) -> dict[str, str]:
         "thread": place.thread,
         "turn_id": delivery.turn_id or "",
         "action": delivery.action.value,
-        "text": delivery.said,
+        "text": delivery.said or (file.says if file else ""),
         "body": delivery.body,
         "file": file.name if file else "",
         "path": file.path if file else "",

@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from agent.context import Context
+from agent.events import AgentEnd as RunEnd
 from agent.events import Outcome
 from agent.hooks import Hooks
 from agent.workspace_files import WorkspaceFile
@@ -60,9 +62,12 @@ class TurnHooks:
                     channel=place.channel,
                     account=place.account,
                     chat=place.chat,
+                    thread=place.thread,
+                    message_id=origin.message_id,
                     sender=origin.sender,
                     sender_name=origin.sender_name,
                     text=message.text,
+                    files=tuple(one.kind for one in message.attachments),
                 )
                 if (await self._hooks.ask(event))[1] is not None:
                     await self._store.inbox.drop(seq, Cause.HOOK)
@@ -86,10 +91,20 @@ class TurnHooks:
         event, blocked = await self._hooks.ask(BeforeAgentReply(**of_turn(turn), text=text))
         return "" if blocked is not None else event.reply or None
 
-    def ended(self, turn: Turn, outcome: Outcome, seconds: float = 0.0, tokens: tuple[int, int] = (0, 0)) -> None:
-        """Tell hooks that a run has ended. tokens: in and out."""
-        came, went = tokens
-        event = AgentEnd(**of_turn(turn), outcome=outcome.value, seconds=seconds, tokens_in=came, tokens_out=went)
+    def ended(self, turn: Turn, outcome: Outcome, end: RunEnd | None = None, context: Context | None = None) -> None:
+        """Tell hooks that a run has ended. end: its event; None: it was ended from outside, or by an error in here."""
+        if AgentEnd.point not in self._hooks.points:
+            return
+        own = (one.message for one in reversed(context.entries if context else ()) if one.turn_id == turn.turn_id)
+        event = AgentEnd(
+            **of_turn(turn),
+            outcome=outcome.value,
+            text=next((message.text for message in own if message.role == "assistant"), ""),
+            error=(end and end.error_message) or "",
+            seconds=end.duration if end else 0.0,
+            tokens_in=end.usage.input if end else 0,
+            tokens_out=end.usage.output if end else 0,
+        )
         self._hooks.tell(event)
 
 

@@ -88,10 +88,10 @@ class Media:
                 shown.missing(file, "loading it failed")
             else:
                 words = None
-                if self._transcriber is not None and file.kind == "audio":
+                if self._transcriber is not None and (file.spoken or file.kind == "audio"):
                     words, told = await self._heard(workspace, file, path, content, until + HEARING)
                     await say(sentence("heard", path), told)
-                if is_document(file.name, content):
+                if is_document(content):
                     await shown.document(file, path, content)
                 else:
                     shown.add(message, file, path, content, words)

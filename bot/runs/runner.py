@@ -203,8 +203,7 @@ class TurnRunner:
             return await self._execute(journal)
         except (RunLost, StaleRun):
             log.info("run ended by a stop or a freeze", turn=turn.turn_id)
-            if self._points:
-                self._hooks.ended(turn, Outcome.ABORTED)
+            self._hooks.ended(turn, Outcome.ABORTED)
             if turn.kind in BY_THEMSELVES:  # it may have given way, with a call of which there is no result
                 await self.give_back(turn)
         except asyncio.CancelledError:
@@ -256,13 +255,12 @@ class TurnRunner:
         except Exception:
             log.exception("run failed", turn=turn.turn_id)
             await journal.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
-            if self._points:
-                self._hooks.ended(turn, Outcome.FAILED)
+            self._hooks.ended(turn, Outcome.FAILED)
             return True
         if turn.kind not in BY_THEMSELVES:  # lines of other turns may be hidden later
             self.contexts.give_back(turn.transcript_id, context)
         if self._points:
-            self._hooks.ended(turn, end.outcome, end.duration, (end.usage.input, end.usage.output))
+            self._hooks.ended(turn, end.outcome, end, context)
         log.info(
             "turn",
             turn=turn.turn_id,

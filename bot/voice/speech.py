@@ -19,7 +19,7 @@ from channels.markdown.render import render
 from channels.outgoing import OutgoingFile
 
 SECONDS = 60.0
-# Characters of the longest answer that is said aloud, as many as OpenAI takes.
+# The most characters of an answer that are said aloud, as many as OpenAI takes.
 LONGEST = 4096
 _MAX_BYTES = 10 * 1024 * 1024
 # Seconds after which a sound that was sent, or not, is deleted with the next one.
@@ -27,10 +27,17 @@ _KEPT = 600.0
 
 
 def speakable(markdown: str) -> str:
-    """Return the words of an answer as they are said; empty for one that is too long, or shows code or a table."""
+    """Return the words of an answer as they are said: without code and tables, and of a long one the beginning."""
     shown = render(markdown, lambda url, words: True)
-    is_code = any(one.style.type is EntityType.PRE for one in shown.entities)
-    return "" if is_code or len(shown.text) > LONGEST else shown.text.strip()
+    text, at = "", 0
+    for one in shown.entities:
+        if one.style.type is EntityType.PRE:
+            text, at = text + shown.text[at : one.start], one.end
+    words = (text + shown.text[at:]).strip()
+    if len(words) <= LONGEST:
+        return words
+    end = max(words.rfind(mark, 0, LONGEST) for mark in (". ", "! ", "? ", "\n", "。"))
+    return words[: end + 1 if end > 0 else LONGEST].strip()
 
 
 class Speech:

@@ -4,11 +4,10 @@ import asyncio
 import json
 import mimetypes
 import os
-import signal
 import tempfile
-from contextlib import suppress
 from pathlib import Path, PurePath
 
+from agent import programs
 from agent.tools.exec import scrubbed
 from bot.config.voice import Transcription
 from bot.voice.endpoint import VoiceError, post
@@ -52,45 +51,20 @@ class Transcriber:
             await asyncio.to_thread(copy.write, content)
             copy.flush()
             command = [part.replace("{file}", copy.name) for part in self._settings.command]
-            pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+            env = scrubbed(os.environ)
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=nowhere,
-                    stdout=pipe,
-                    stderr=nowhere,
-                    env=scrubbed(os.environ),
-                    cwd=self._folder,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise VoiceError(f"the program cannot be started: {error.strerror}") from None
-            try:
-                async with asyncio.timeout(SECONDS):
-                    said = await _all(process)
+                code, said, _ = await programs.run(command, b"", env, self._folder, MAX_ANSWER, SECONDS)
             except TimeoutError:
                 raise VoiceError(f"the program took more than {SECONDS:g} seconds") from None
-            finally:
-                with suppress(ProcessLookupError):  # of what it has started something may be left
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-        if process.returncode:
-            raise VoiceError(f"the program ended with code {process.returncode}")
+            except OSError as error:
+                raise VoiceError(f"the program cannot be started: {error.strerror}") from None
+            except programs.TooMuch:
+                raise VoiceError("the program prints too much") from None
+        if code:
+            raise VoiceError(f"the program ended with code {code}")
         return said.decode(errors="replace")
 
 
 def _made(folder: Path) -> Path:
     folder.mkdir(0o700, parents=True, exist_ok=True)
     return folder
-
-
-async def _all(process: asyncio.subprocess.Process) -> bytes:
-    """Return what a program prints by its end. Raises VoiceError where that is too much."""
-    assert process.stdout is not None
-    said = b""
-    while piece := await process.stdout.read(64 * 1024):
-        said += piece
-        if len(said) > MAX_ANSWER:
-            raise VoiceError("the program prints too much")
-    await process.wait()
-    return said

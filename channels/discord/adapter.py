@@ -59,6 +59,7 @@ class DiscordChannel(Adapter):
         actions=ACTIONS,
         file_bytes=10 * 1024 * 1024,
         message_id=r"[1-8]?\d{1,18}",
+        voice_messages=True,
         commands=("/", "!"),
     )
 

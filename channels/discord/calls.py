@@ -1,5 +1,7 @@
 """Carries out deliveries with calls of Discord's REST API."""
 
+import asyncio
+import base64
 import contextlib
 import json
 import re
@@ -16,13 +18,15 @@ from channels.discord.events import text_of
 from channels.discord.world import UNKNOWN_MESSAGE, World, channel_of, where_it_stands
 from channels.failures import ApiError
 from channels.message import Place
-from channels.outgoing import Action, Delivery
+from channels.outgoing import Action, Delivery, OutgoingFile
 
 # The actions that a Discord channel carries out.
 ACTIONS = frozenset(Action) - {Action.PREVIEW}
 MESSAGES = "/channels/{channel_id}/messages"
 _CUSTOM_EMOJI = re.compile(r"<?a?:?(\w+:\d+)>?")
-_SILENT = 1 << 12
+_SILENT, _VOICE_MESSAGE = 1 << 12, 1 << 13
+# Of a voice message: the samples of Opus in a second, and a loudness of 0 to 255.
+_SAMPLES, _LOUDNESS = 48_000, 96
 _IN_A_ROW = 5
 _LABEL, _CUSTOM_ID = 80, 100
 # Milliseconds for which an interaction can be answered, minus the time that a call may take.
@@ -68,13 +72,32 @@ async def post(api: Api, delivery: Delivery) -> str:
     # The first message of a thread is in another channel for Discord.
     if delivery.reply_to and delivery.reply_to != delivery.place.thread:
         message["message_reference"] = {"message_id": delivery.reply_to, "fail_if_not_exists": False}
+    voice = await asyncio.to_thread(_voice, delivery.file) if delivery.file and delivery.file.says else {}
+    first = {**message, **voice, "flags": message.get("flags", 0) | voice["flags"]} if voice else message
     try:
-        return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
+        return await _upload(api, delivery, dict(first), "POST", MESSAGES, channel_id=channel)
     except ApiError as error:
-        if "message_reference" not in message or error.status not in (400, 403):
+        if not (voice or "message_reference" in message) or error.status not in (400, 403):
             raise
-        del message["message_reference"]  # the bot may not reply to that message, so it sends an ordinary one
+        # the bot may not reply to that message, or send voice messages there, so it sends an ordinary one
+        message.pop("message_reference", None)
         return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
+
+
+def _voice(file: OutgoingFile) -> dict[str, Any]:
+    """What makes a message with a spoken answer, a voice message; nothing if it is not Ogg with Opus.
+
+    Discord wants its length, and a picture of its loudness, which is flat here. Blocking. Raises OSError.
+    """
+    with file.open() as content:
+        sound = content.read()
+    last = sound.rfind(b"OggS")  # its last page ends with so many samples
+    if not sound.startswith(b"OggS") or not (samples := int.from_bytes(sound[last + 6 : last + 14], "little")):
+        return {}
+    seconds = samples / _SAMPLES
+    picture = base64.b64encode(bytes([_LOUDNESS]) * min(256, int(10 * seconds) + 1)).decode()
+    about = {"id": 0, "filename": file.name, "duration_secs": round(seconds, 3), "waveform": picture}
+    return {"flags": _VOICE_MESSAGE, "attachments": [about]}
 
 
 async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
@@ -137,7 +160,7 @@ async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method:
         with delivery.file.open() as content, contextlib.closing(discord.File(content, filename=name)) as file:
             part = {"name": "files[0]", "value": file.fp, "filename": name}
             part["content_type"] = delivery.file.mime or "application/octet-stream"
-            message["attachments"] = [{"id": 0, "filename": name}]
+            message.setdefault("attachments", [{"id": 0, "filename": name}])
             form = [{"name": "payload_json", "value": json.dumps(message)}, part]
             sent = await api.call(method, path, files=[file], form=form, **ids)
     return str(sent.get("id", "")) if isinstance(sent, dict) else ""

@@ -229,7 +229,9 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
     for name, kind in _ATTACHMENTS.items():
         # An animation has a copy of itself as a document.
         if name in message and not (name == "document" and "animation" in message):
-            found.append(_attachment(an_object(message[name], name), kind, spoken=name == "voice"))
+            mime = "video/mp4" if name == "video_note" else ""  # of which Telegram tells none
+            file = an_object(message[name], name)
+            found.append(_attachment(file, kind, mime, spoken=name in ("voice", "video_note")))
     return tuple(found)
 
 

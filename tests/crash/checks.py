@@ -12,6 +12,7 @@ from bot.store.rows import said_id
 from channels.sources import piece_key
 from tests.crash.background_checks import check_background
 from tests.crash.child_checks import SPAWNED, check_children
+from tests.crash.hooked import UNSAID, check_heard, check_hooked
 from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
@@ -50,6 +51,8 @@ def check(world: World) -> list[str]:
         check_background,
         check_children,
         _memories,
+        check_hooked,
+        check_heard,
     ):
         wrong += part(world)
     return wrong
@@ -240,7 +243,7 @@ def _answers(world: World) -> list[str]:
         state, reason, turn_id, payload, seq = rows[0]
         seen, whole = words[token], list(range(script.words))
         if state == "dropped":
-            if reason not in ("stop", "reset", "abort", "undone") or (seen and not script.steering):
+            if reason not in ("stop", "reset", "abort", "undone", "hook") or (seen and not script.steering):
                 wrong.append(f"{token} was dropped ({reason}) with {seen} visible")
             continue
         if _answered_with_a_later_one(world, turn_id, seq):
@@ -261,6 +264,8 @@ def _answers(world: World) -> list[str]:
         outcome, error_kind = world.stored.turns("outcome", "error_kind", turn_id=turn_id)[0]
         if seen != whole[: len(seen)] and not refused:
             wrong.append(f"{token}: words missing, repeated or out of order: {seen}")
+        if world.hooked and token == UNSAID:
+            whole = []
         if outcome == "completed" and seen != whole and not refused:
             wrong.append(f"{token} is done, and {len(seen)} of {len(whole)} words are visible: {bodies}")
         elif outcome in ("failed", "timeout"):

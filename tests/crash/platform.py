@@ -46,6 +46,7 @@ class Update:
     deletes: int = 0
     moves_to: str = ""
     file: bool = False
+    voice: bool = False
     sent_at: int = 0
 
     @property
@@ -98,10 +99,10 @@ class Platform:
         self.asked = 0
         self._changed = changed
 
-    def write(self, chat: str, *texts: str, file: bool = False) -> None:
-        """A person writes, and sends a file along; several texts arrive in one poll."""
+    def write(self, chat: str, *texts: str, file: bool = False, voice: bool = False) -> None:
+        """A person writes, and sends a file or a voice message along; several texts arrive in one poll."""
         for text in texts:
-            self._tell(Update(len(self.updates) + 1, chat, text, file=file))
+            self._tell(Update(len(self.updates) + 1, chat, text, file=file, voice=voice))
 
     def edit(self, original: Update, text: str) -> None:
         """A person writes other words in place of those of a message."""
@@ -368,7 +369,10 @@ def _incoming(update: Update, channel: str) -> Incoming:
         kind=kind,
         text=update.text,
         sent_at=1_700_000_000_000 + update.sent_at,
-        attachments=(Attachment(kind="file", ref="file", name="notes.md"),) if update.file else (),
+        attachments=(
+            *((Attachment(kind="file", ref="file", name="notes.md"),) if update.file else ()),
+            *((Attachment(kind="audio", ref="voice", mime="audio/ogg", spoken=True),) if update.voice else ()),
+        ),
     )
 
 

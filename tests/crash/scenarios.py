@@ -17,8 +17,8 @@ class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
-    platform that tells everything once. preview: answers grow in messages that are edited. mode, background and
-    tokens: see World.
+    platform that tells everything once. preview: answers grow in messages that are edited. mode, background,
+    hooked and tokens: see World.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Scenario:
     mode: QueueMode = "followup"
     tokens: int | None = None
     background: dict[str, Any] | None = None
+    hooked: bool = False
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
@@ -45,6 +46,7 @@ class Scenario:
             mode=self.mode,
             tokens=self.tokens,
             background=self.background,
+            hooked=self.hooked,
         )
 
 
@@ -251,6 +253,11 @@ async def _edit_late(world: World) -> None:
     world.open_gate("A1")
 
 
+async def _voice(world: World) -> None:
+    world.platform.write("A", "A1 1p+count | 1p", voice=True)
+    world.platform.write("A", "A2 1p", file=True, voice=True)
+
+
 async def _files(world: World) -> None:
     world.platform.write("A", "A1 2p+count | 1p", file=True)
     world.platform.write("A", "A2 1p")
@@ -411,6 +418,8 @@ SCENARIOS = (
     Scenario("edit-late", _edit_late),
     Scenario("gathered", writes("A1 2p+count | 1p", "A2 also"), debounce=1000),
     Scenario("files", _files),
+    Scenario("voice", _voice),
+    Scenario("hooks", writes("A1 2p+count+look | 1p", "B2 1p", "B3 2p", "A4 1p"), hooked=True),
     Scenario("move", _move),
     Scenario("console", _console),
     Scenario("missed", _missed, listening=True),

@@ -23,6 +23,7 @@ from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.config.budget import Budget, Limit
 from bot.config.model import Agent, Channels, Config, Queue
+from bot.config.voice import Transcription
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_routes import EventStream
 from bot.people.access import OWNER
@@ -40,6 +41,7 @@ from channels.settings import DirectMessages, QueueDrop, QueueMode, Streaming
 from channels.slack.settings import Slack
 from channels.telegram.settings import Telegram, UserId
 from heartbeat.schedule import Schedule, next_after
+from tests.crash.hooked import hooks_of
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update, place_of
 from tests.crash.process import Asking, Counting, End, Process, Sending, Waiting, drop_tasks, let_go
@@ -66,6 +68,7 @@ class World:
     says so.
     tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
     writes in chat A is an owner then.
+    hooked: hooks are asked, see `hooked.py`.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
     """
 
@@ -88,6 +91,8 @@ class World:
     failure: ErrorKind = ErrorKind.AUTH
     tokens: int | None = None
     background: dict[str, Any] | None = None
+    hooked: bool = False
+    seen_by_hooks: list[tuple[str, str]] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
     tries: dict[str, set[int]] = field(default_factory=dict)
@@ -410,6 +415,7 @@ class World:
                 Sending(self, process, "send", False),
             ],
             commit_probe=process.probe,
+            hooks=hooks_of(lambda point, text: self.seen_by_hooks.append((point, text))) if self.hooked else (),
         )
         self.api = service.parts.api
         self.ticks = Ticks(service.parts.dispatcher.tick, self.speed)
@@ -578,6 +584,7 @@ def _config(world: World) -> Config:
             slack=Slack.model_validate({"dm": {"policy": "open"}}),
         ),
         budget=Budget(turn=Limit(tokens=world.tokens)),
+        transcription=Transcription(command=("cat", "{file}")),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
         queue=Queue(debounce_ms=world.debounce, mode=world.mode, cap=world.cap, drop=world.drop),
         workspace=world.root / "workspace",

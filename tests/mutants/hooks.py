@@ -43,8 +43,8 @@ FAULTS = (
     Fault(
         "hooks/a-code-of-two-is-a-failure",
         "run_command",
-        "if process.returncode == FORBIDS:",
-        "if process.returncode == 3:",
+        "if code == FORBIDS:",
+        "if code == 3:",
         (f"{_HOOKS}a_command_gets_json_and_decides",),
     ),
     Fault(
@@ -88,5 +88,33 @@ FAULTS = (
         "if taken[0] is not None:",
         "if False:",
         (f"{_HOOKS}what_programs_write_is_asked_about_like_what_people_write",),
+    ),
+    Fault(
+        "hooks/endless-answers-are-kept",
+        "agent/programs.py",
+        "if len(out) > most:",
+        "if False:",
+        ("tests/agent/test_programs.py",),
+    ),
+    Fault(
+        "hooks/a-denial-of-claude-code-is-none",
+        "_as_ours",
+        'decisions.append(more.get("permissionDecision"))',
+        "pass",
+        (f"{_HOOKS}what_a_hook_of_claude_code_answers_is_understood",),
+    ),
+    Fault(
+        "hooks/files-without-a-module",
+        "_loaded",
+        "module = sys.modules[spec.name] = ",
+        "module = ",
+        (f"{_HOOKS}a_file_that_blocks_its_thread_holds_up_no_other_file",),
+    ),
+    Fault(
+        "hooks/threads-without-end",
+        "Beside._begin",
+        "if self._left > _MOST_LEFT:",
+        "if False:",
+        (f"{_HOOKS}a_file_that_never_ends_its_calls_is_not_called_for_ever",),
     ),
 )

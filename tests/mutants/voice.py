@@ -22,6 +22,13 @@ FAULTS = (
         (f"{_HEARD}::test_it_bears_the_origin_of_its_sender_alone",),
     ),
     Fault(
+        "voice/video-messages-are-not-heard",
+        "Media.of",
+        "(file.spoken or file.kind",
+        "(file.kind",
+        (f"{_HEARD}::test_what_is_said_in_a_video_message_is_the_persons_words_too",),
+    ),
+    Fault(
         "voice/words-passed-on-are-own",
         "said_aloud",
         "if message.forwarded is None:",
@@ -31,8 +38,8 @@ FAULTS = (
     Fault(
         "voice/secrets-for-the-program",
         "Transcriber._run",
-        "env=scrubbed(os.environ)",
-        "env=None",
+        "env = scrubbed(os.environ)",
+        "env = os.environ",
         (f"{_HEARD}::test_a_program_hears_without_the_secrets_of_the_service",),
     ),
     Fault(
@@ -45,9 +52,9 @@ FAULTS = (
     Fault(
         "voice/code-said-aloud",
         "speakable",
-        '"" if is_code or',
-        '"" if',
-        (f"{_SAID}::test_code_and_long_answers_are_not_said_aloud",),
+        "if one.style.type is EntityType.PRE:",
+        "if False:",
+        (f"{_SAID}::test_code_is_left_out_and_of_long_answers_the_beginning_is_said",),
     ),
     Fault(
         "voice/sending-while-it-is-made",
@@ -62,5 +69,33 @@ FAULTS = (
         "if sum(one.file_size for one in packed.infolist()) > MAX_UNPACKED:",
         "if False:",
         (f"{_DOCUMENTS}::test_what_is_damaged_locked_or_a_bomb_is_refused",),
+    ),
+    Fault(
+        "documents/known-by-name",
+        "is_document",
+        "any(part in content for part in _PARTS)",
+        "_PARTS[0] in content[:64]",
+        (f"{_DOCUMENTS}::test_it_is_known_by_what_is_in_it_whatever_its_name_is",),
+    ),
+    Fault(
+        "documents/a-long-sheet-is-not-read",
+        "read",
+        " or time.monotonic() > until",
+        "",
+        (f"{_DOCUMENTS}::test_of_a_sheet_that_is_too_long_the_first_pages_are_read",),
+    ),
+    Fault(
+        "voice/said-to-the-endpoint-unasked",
+        "Outbox._carry_out_next",
+        " and not forbidden else None",
+        " else None",
+        (f"{_SAID}::test_a_guard_is_asked_about_the_words_before_the_sound_is_made",),
+    ),
+    Fault(
+        "voice/a-plain-file-in-discord",
+        "post",
+        "if delivery.file and delivery.file.says else {}",
+        "if False else {}",
+        ("tests/wire/test_discord_channel.py::test_a_spoken_answer_is_a_voice_message",),
     ),
 )

@@ -680,6 +680,22 @@ async def test_a_file_is_sent_with_its_caption(
     assert isinstance(await channel.send(outgoing("", place(room), nonce=3, **given)), Refused)
 
 
+async def test_a_spoken_answer_is_a_voice_message(
+    discord: DiscordServer, room: Json, channel: DiscordChannel, tmp_path: Path
+) -> None:
+    """The last page of Ogg tells the samples; what is not Ogg goes out as a file."""
+    page = b"OggS\x00\x04" + (48_000 * 5 // 2).to_bytes(8, "little")
+    told = []
+    for number, sound in enumerate((b"OggS\x00\x02" + bytes(22) + page, b"ID3")):
+        (tmp_path / "answer.ogg").write_bytes(sound)
+        file = OutgoingFile(str(tmp_path / "answer.ogg"), "answer.ogg", "audio/ogg", says="so")
+        result = await channel.send(outgoing("", place(room), nonce=number, action=Action.FILE, file=file, silent=True))
+        assert isinstance(result, Sent)
+        message = discord.message(room["id"], result.platform_id)
+        told.append((message["flags"], message["attachments"][0].get("duration_secs")))
+    assert told == [(1 << 13 | 1 << 12, 2.5), (1 << 12, None)]
+
+
 async def test_a_message_is_edited_reacted_to_and_deleted_and_again_without_harm(
     discord: DiscordServer, room: Json, channel: DiscordChannel
 ) -> None:

@@ -15,6 +15,7 @@ from agent.events import Outcome
 from agent.hooks import Hook, HookEvent, Hooks
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import CallContext, Parameters, Tool
+from bot.hooks import calling
 from bot.hooks.calling import as_json
 from bot.hooks.points import POINTS, BeforeInstall, Command
 from bot.persistence.causes import Cause
@@ -79,16 +80,23 @@ GUARDS = {
     "blocks": ('return {"block": True, "reason": "not today"}', "Not executed: not today."),
     "cancels": ('return {"cancel": True}', "Not executed: a hook forbids it."),
     "raises": ('raise KeyError("x")', "Not executed: a hook has failed (guard.py: KeyError: 'x')."),
-    "ends": ("raise SystemExit(3)", "Not executed: a hook has failed (guard.py: RuntimeError: it called sys.exit(3))."),
+    "ends": (
+        "raise SystemExit(3)",
+        "Not executed: a hook has failed (guard.py: RuntimeError: it raised SystemExit(3)).",
+    ),
     "hangs": ("await asyncio.sleep(3600)", "Not executed: a hook has failed (guard.py: it took longer than 0.05 s)."),
     "stops its thread": (
         "time.sleep(1.5)",
         "Not executed: a hook has failed (guard.py: it took longer than 0.05 s).",
     ),
     "talks nonsense": (
-        'return {"decision": "deny"}',
-        "Not executed: a hook has failed (guard.py: ValueError: it answered `decision`; at before_tool_call it may"
+        'return {"verdict": "deny"}',
+        "Not executed: a hook has failed (guard.py: ValueError: it answered `verdict`; at before_tool_call it may"
         " answer block, reason, tool_input).",
+    ),
+    "is interrupted": (
+        "raise KeyboardInterrupt",
+        "Not executed: a hook has failed (guard.py: RuntimeError: it raised KeyboardInterrupt()).",
     ),
     "says no boolean": (
         'return {"block": "yes"}',
@@ -173,6 +181,11 @@ COMMANDS = {
     "changes": ("print(json.dumps({'tool_input': {'label': 'changed'}}))", f"noted changed {MASK}"),
     "says nothing": ("pass", f"noted it {MASK}"),
     "fails": ("sys.exit(1)", "Not executed: a hook has failed (hooks.before_tool_call[0]: ValueError: it ended with"),
+    "talks without end": (
+        "[print('x' * 99_999, flush=True) for _ in range(10**6)]",
+        "Not executed: a hook has failed (hooks.before_tool_call[0]: TooMuch: it prints more than 1,000,000 bytes",
+    ),
+    "does not listen": ("os.close(0)", f"noted it {MASK}"),
     "is no JSON": ("print('yes')", "Not executed: a hook has failed (hooks.before_tool_call[0]: ValueError: it answer"),
     "hangs": ("time.sleep(60)", "Not executed: a hook has failed (hooks.before_tool_call[0]: it took longer than"),
     "has no secrets": (
@@ -194,9 +207,76 @@ async def test_a_command_gets_json_and_decides(tmp_path: Path, does: str, monkey
         assert (await told(hark, tool="keep")).startswith("noted it"), "the matcher is for other tools"
 
 
+OF_CLAUDE_CODE: dict[str, tuple[dict[str, Any], str]] = {
+    "a decision": ({"decision": "block", "reason": "no"}, "Not executed: no."),
+    "an approval": ({"decision": "approve", "reason": "fine", "suppressOutput": True}, "noted it "),
+    "an end": ({"continue": False, "stopReason": "enough"}, "Not executed: enough."),
+    "no end": ({"continue": True, "systemMessage": "hm"}, "noted it "),
+    "a denial": (
+        {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not that"}},
+        "Not executed: not that.",
+    ),
+    "a change": (
+        {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"label": "other"}}},
+        "noted other ",
+    ),
+    "a question": (
+        {"hookSpecificOutput": {"permissionDecision": "ask"}},
+        "Not executed: a hook has failed (hooks.before_tool_call[0]: ValueError: it answered the decision 'ask'; "
+        "approve, allow, block and deny are taken).",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_CLAUDE_CODE)
+async def test_what_a_hook_of_claude_code_answers_is_understood(tmp_path: Path, what: str) -> None:
+    answer, words = OF_CLAUDE_CODE[what]
+    command = python(f"import json, sys\nassert json.load(sys.stdin)['session_id']\nprint({json.dumps(answer)!r})")
+    hooks = {"before_tool_call": [{"command": command, "matcher": "*", "timeout": 20}]}
+    async with noting(tmp_path, hooks) as hark:
+        assert (await told(hark)).startswith(words)
+
+
+async def test_a_file_that_blocks_its_thread_holds_up_no_other_file(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        blocks="""
+        import time
+        async def after_tool_call(event):
+            time.sleep(3)
+        """,
+        guard="""
+        from __future__ import annotations
+        from dataclasses import dataclass
+        TIMEOUT = 1.0
+        @dataclass
+        class Seen:
+            count: int = 0
+        async def before_tool_call(event):
+            Seen.count += 1
+            return {"tool_input": {"label": f"call {Seen.count}"}}
+        """,
+    )
+    async with noting(tmp_path) as hark:
+        assert (await told(hark)).startswith("noted call 1")
+        assert (await told(hark)).startswith("noted call 2"), "while the other one blocks"
+
+
+async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "_ALIVE", 0.0)
+    monkeypatch.setattr(calling, "_MOST_LEFT", 1)
+    put(tmp_path, guard="import time\nTIMEOUT = 0.05\nasync def before_tool_call(event):\n    time.sleep(2)\n")
+    async with noting(tmp_path) as hark:
+        for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
+            assert words in await told(hark)
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 1_000_001, "Not executed: a hook has failed"),
         (b'HTTP/1.1 200 OK\r\ncontent-length: 32\r\n\r\n{"block": true, "reason": "far"} ', "Not executed: far."),
         (b"HTTP/1.1 204 No Content\r\n\r\n", "noted"),
         (b"HTTP/1.1 500 Broken\r\ncontent-length: 0\r\n\r\n", "Not executed: a hook has failed"),
@@ -379,6 +459,26 @@ async def test_each_point_of_a_life_is_told(tmp_path: Path) -> None:
     for one, count in {"gateway_start": 1, "gateway_stop": 1, "command new": 1, "session_end": 1}.items():
         assert seen.count(one) == count, one
     assert (seen.count("session_start"), seen.count("agent_end completed"), seen[-1]) == (2, 2, "gateway_stop")
+
+
+async def test_events_say_who_wrote_what_and_how_it_ended(tmp_path: Path) -> None:
+    seen = dict[str, Any]()
+
+    def watching(point: str) -> Hook:
+        async def call(event: HookEvent) -> None:
+            seen[point] = event
+
+        return Hook(point=point, name=point, call=call)
+
+    points = ("message_received", "session_start", "before_tool_call", "agent_end")
+    async with noting(tmp_path, given=tuple(watching(point) for point in points)) as hark:
+        await told(hark)
+        await hark.until(lambda: "agent_end" in seen)
+        received, end = seen["message_received"], seen["agent_end"]
+        message_id = hark.stored.messages("message_id")[0][0]
+        assert (received.text, received.message_id, received.files) == ("go", message_id, ())
+        assert (end.outcome, end.text, end.error) == ("completed", "done", "")
+        assert seen["before_tool_call"].session_id == end.session_id == seen["session_start"].session_id
 
 
 BROKEN = {

@@ -12,7 +12,7 @@ import pytest
 from pypdf import PdfWriter
 
 from agent import document_reader
-from agent.documents import NotRead, pages_of
+from agent.documents import NotRead, is_document, pages_of
 from bot.runs import media
 from channels.message import Attachment
 from tests.service import running
@@ -98,13 +98,44 @@ async def test_what_is_damaged_locked_or_a_bomb_is_refused(monkeypatch: pytest.M
     locked.encrypt("secret")
     file = io.BytesIO()
     locked.write(file)
-    for content in (b"%PDF-1.4 junk", b"PK\x03\x04junk", file.getvalue()):
-        with pytest.raises(NotRead, match="damaged, locked, or too large"):
+    damaged = "damaged, or too large"
+    for content, why in ((b"%PDF-1.4 junk", damaged), (b"PK\x03\x04junk", damaged), (file.getvalue(), "a password")):
+        with pytest.raises(NotRead, match=why):
             await pages_of(content, 1, 1000)
-    bomb = io.BytesIO(word())
     monkeypatch.setattr(document_reader, "MAX_UNPACKED", 1000)
-    with pytest.raises(ValueError, match="too large"), zipfile.ZipFile(bomb):
-        document_reader.read(bomb.getvalue(), 1, 1000)
+    with pytest.raises(document_reader.NotRead, match="too large when it is unpacked"):
+        document_reader.read(word(), 1, 1000)
+
+
+async def test_it_is_known_by_what_is_in_it_whatever_its_name_is() -> None:
+    plain, macros = (
+        ".openxmlformats-officedocument.wordprocessingml.document.main",
+        ".ms-word.document.macroEnabled.main",
+    )
+    made, content = io.BytesIO(), word()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(plain.encode(), macros.encode()))
+    for one in (made.getvalue(), b"\xef\xbb\xbf\n" + pdf(1)):
+        assert is_document(one)
+        assert (await pages_of(one, 1, 1000)).count == 1
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as new:
+        new.writestr("notes.txt", b"word")
+    assert not is_document(archive.getvalue())
+    assert not is_document(b"")
+
+
+async def test_of_a_sheet_that_is_too_long_the_first_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = openpyxl.Workbook()
+    for number in range(900):
+        book.active.append([number, "rent"])
+    content = saved(book)
+    assert document_reader.read(content, 1, 100)["count"] == 4
+    monkeypatch.setattr(document_reader, "SECONDS", 0.0)
+    found = document_reader.read(content, 2, 1000)
+    assert found["count"] == 2
+    assert str(found["text"]).startswith("## Page 2\n(the file goes on from here")
 
 
 async def test_a_document_is_shown_and_read_on_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

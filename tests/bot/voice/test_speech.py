@@ -64,16 +64,33 @@ async def test_it_says_the_last_words_of_a_turn_and_stops_when_told(tmp_path: Pa
         assert [one["input"] for one in server.spoken] == ["One."]
 
 
-async def test_code_and_long_answers_are_not_said_aloud(tmp_path: Path) -> None:
+async def test_code_is_left_out_and_of_long_answers_the_beginning_is_said(tmp_path: Path) -> None:
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         await on(hark)
-        for answer in ("See:\n```py\nprint(1)\n```", "long " * LONGEST, "NO_REPLY"):
+        for answer in ("```py\nprint(1)\n```", "NO_REPLY", "See:\n```py\nprint(1)\n```\nThat is all."):
             hark.model.add(answer)
             await hark.say("hello")
-        assert sounds(hark) == []
-        assert server.spoken == []
+        assert len(sounds(hark)) == 1
+        (said,) = server.spoken
+        assert said["input"].split() == ["See:", "That", "is", "all."]
     assert speakable("`ls` shows [files](https://a.example) …") == "ls shows files …"
     assert speakable("| a | b |\n|---|---|\n| 1 | 2 |") == ""
+    long = speakable("A sentence. " * LONGEST)
+    assert (len(long) <= LONGEST, long[-9:]) == (True, "sentence.")
+    assert len(speakable("x" * 2 * LONGEST)) == LONGEST
+
+
+async def test_a_guard_is_asked_about_the_words_before_the_sound_is_made(tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    code = "async def message_sending(event):\n    return {'cancel': bool(event.file) and 'secret' in event.text}\n"
+    (tmp_path / "hooks/guard.py").write_text(code)
+    async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
+        await on(hark)
+        for answer in ("a secret", "a word"):
+            hark.model.add(answer)
+            await hark.say("hello")
+        assert [one["input"] for one in server.spoken] == ["a word"]
+        assert hark.stored.deliveries("state", "cause").count(("expired", "hook")) == 1
 
 
 async def test_a_failure_costs_a_sentence(tmp_path: Path) -> None:

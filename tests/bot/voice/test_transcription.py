@@ -64,6 +64,14 @@ async def test_it_bears_the_origin_of_its_sender_alone(tmp_path: Path) -> None:
         assert ('"file"' in own, '"file"' in song) == (False, True)
 
 
+async def test_what_is_said_in_a_video_message_is_the_persons_words_too(tmp_path: Path) -> None:
+    async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
+        shown, sent = await send(hark, Attachment(kind="video", ref="voice", mime="video/mp4", spoken=True))
+        assert shown.text.startswith(f"({OWNER}\n")
+        assert sent[0] == SAID
+        assert [one.name for one in server.heard] == ["recording.mp4"]
+
+
 async def test_a_recording_that_is_passed_on_is_somebody_elses_words(tmp_path: Path) -> None:
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         shown, _ = await send(hark, VOICE, forwarded=Quoted(author="Eve", text=""))

@@ -83,7 +83,7 @@ def test_a_command_for_this_bot_loses_its_address(text: str, expected: str) -> N
             Attachment(kind="audio", ref="F1", mime="audio/ogg", size=12, spoken=True),
         ),
         ({"audio": FILE}, Attachment(kind="audio", ref="F1", size=12)),
-        ({"video_note": FILE}, Attachment(kind="video", ref="F1", size=12)),
+        ({"video_note": FILE}, Attachment(kind="video", ref="F1", mime="video/mp4", size=12, spoken=True)),
         (
             {"document": FILE | {"file_name": "a.pdf", "mime_type": "application/pdf"}},
             Attachment(kind="file", ref="F1", name="a.pdf", mime="application/pdf", size=12),
