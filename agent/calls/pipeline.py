@@ -187,7 +187,7 @@ class Pipeline:
         read = {tool.name for tool in self._spec.tools.by_name.values() if tool.reads_web}
         for entry in self._lines():
             if entry.kind == "user":
-                yield of_others(entry.message.text)
+                yield of_others(entry.message.text, labelled=bool(entry.message.origins))
             # what has no origin is an error in Hark's words, which may repeat the model's
             yield from (one.text for one in entry.message.tool_results if one.name in read and one.origins)
 
