@@ -147,7 +147,7 @@ class Kin:
         return replace((guests or self.turn.messages)[-1].origin, message_id="")
 
     def _message(self, context: CallContext, key: str, text: str, head: str, origin: Origin) -> InboundMessage:
-        bears = context.bears()
+        bears = context.stands()  # who asks stays the same: a sub-agent works in their name
         return InboundMessage(
             origin=origin,
             event_key=key,

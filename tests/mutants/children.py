@@ -111,6 +111,13 @@ FAULTS = (
         (f"{_READS}a_task_stands_as_it_is",),
     ),
     Fault(
+        "children/guests-are-others",
+        "Kin._message",
+        "context.stands()",
+        "context.bears()",
+        (f"{_READS}for_a_guest_it_fetches_what_they_may_fetch_themselves",),
+    ),
+    Fault(
         "children/people-are-asked-in-vain",
         "SessionsSendTool.sink",
         "kin.sees_all and not",

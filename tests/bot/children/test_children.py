@@ -13,7 +13,7 @@ from bot.persistence.settings import ChildRules
 from bot.runs.permissions import Offer, narrowed
 from channels.message import Origin
 from tests.asking import AskingTool, approval
-from tests.bot.runs.test_origins import GROUP, OPEN
+from tests.bot.runs.test_origins import GROUP, OPEN, Page
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call, Fail, Gate, Say
 
@@ -285,11 +285,13 @@ def test_a_sub_agent_is_offered_no_more_than_what_started_it_could_call() -> Non
 
 
 async def test_nobody_is_asked_whether_a_guest_may_write_to_a_session_that_they_do_not_see(tmp_path: Path) -> None:
-    config = {"tools": {"by_sender": {"telegram:2": {"allow": ["group:sessions"]}}}}
-    async with running(tmp_path, config=config) as hark:
+    config = {
+        "tools": {"deny": ["web_search"], "by_sender": {"telegram:2": {"allow": ["group:sessions", "web_fetch"]}}}
+    }
+    async with running(tmp_path, config=config, tools=lambda watch: [Page()]) as hark:
         hark.model.add("hello")
         await hark.say("hello")
-        hark.model.add(Call("sessions_history"))  # which labels the turn
+        hark.model.add(Call("web_fetch", {"url": "https://one.example"}))
         hark.model.add(Call("sessions_send", {"session": PARENT, "message": "boo"}))
         hark.model.add("tried")
         await hark.say("tell them", "2")

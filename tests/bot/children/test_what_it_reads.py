@@ -91,3 +91,20 @@ async def test_a_task_of_nothing_is_refused(tmp_path: Path) -> None:
         hark.model.add("asked")
         await hark.say("find out")
         assert not hark.stored.children()
+
+
+async def test_for_a_guest_it_fetches_what_they_may_fetch_themselves(tmp_path: Path) -> None:
+    fetched.clear()
+    config = {
+        "tools": {"deny": ["web_search"], "by_sender": {"telegram:2": {"allow": ["group:sessions", "web_fetch"]}}}
+    }
+    async with running(tmp_path, tools=lambda watch: [Page()], config=config) as hark:
+        hark.model.add(spawns())
+        hark.model.on("look it up", Call("web_fetch", {"url": "https://one.example"}))
+        hark.model.on("look it up", "found")
+        hark.model.whenever("<subagent>", "noted")
+        hark.model.add("asked")
+        await hark.say("find out", "2")
+        await hark.until_texts(2, "2")
+        assert fetched == ["https://one.example"]
+        assert not asked(hark)
