@@ -9,7 +9,8 @@ import re
 # The names of the tags, as alternatives.
 _TAGS = "web-page|web-results|subagent|replied-to|forwarded|edited|sent|event|overheard|dropped|context|file|memory"
 # The first words of what sub-agents and the sessions that started them read of each other.
-_HEADS_OF_CHILDREN = ('the sub-agent "', "a task from the conversation", "another conversation")
+TASK_HEAD = "a task from the conversation"
+_HEADS_OF_CHILDREN = ('the sub-agent "', TASK_HEAD, "another conversation")
 # The first words of lines that the service writes.
 _HEADS = (
     r"\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )",
@@ -50,6 +51,8 @@ _ALIKE = str.maketrans(
 _OUR_TAGS = re.compile(rf"<(?=\s*/?\s*(?:{_TAGS})\b)", re.IGNORECASE)
 _OURS = re.compile(rf"{_OUR_TAGS.pattern}|(?<![^\n])[^\S\n]*(?:{'|'.join(_HEADS)})", re.IGNORECASE)
 _OF_THE_MODEL = re.compile(r"^<(event|sent)>\n.*?^</\1>$", re.MULTILINE | re.DOTALL)
+# What a model has written to a sub-agent, and what that has answered.
+_OF_SESSIONS = re.compile(rf"^<subagent>\n.*?^</subagent>$|^\({TASK_HEAD}.*", re.MULTILINE | re.DOTALL)
 _SEEN = re.compile(f"[^{_UNSEEN}]")
 
 
@@ -59,9 +62,13 @@ def harmless(text: str) -> str:
     return _OURS.sub("‹", text) if text.isascii() else _without(_OURS, text)
 
 
-def of_others(text: str) -> str:
-    """Return a user line without what the model may have written: news of its commands, its words elsewhere."""
-    return _OF_THE_MODEL.sub("", text)
+def of_others(text: str, *, labelled: bool) -> str:
+    """Return a user line without what the model may have written: news of its commands, its words elsewhere.
+
+    labelled: the line bears origins, so what models write to each other may be made from what others have said.
+    """
+    text = _OF_THE_MODEL.sub("", text)
+    return _OF_SESSIONS.sub("", text) if labelled else text
 
 
 def unfenced(text: str) -> str:

@@ -49,7 +49,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from agent.fences import harmless
 from agent.message import Message, Text
-from bot.persistence.children import SPOKEN
+from bot.persistence.children import SPOKEN, TASK
 from bot.persistence.inbox import Changes
 from bot.persistence.schedules import TOLD
 from channels.message import BACKGROUND, SEVERAL, Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
@@ -111,6 +111,8 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
                 yield message.extra_context
             if message.event_key.startswith(SPOKEN) and message.text:
                 yield from fenced("subagent", message.text)
+            elif message.event_key.startswith(TASK):  # it is what the sub-agent is asked to do, as it is
+                yield message.text
             elif message.text:
                 yield harmless(message.text)
             return

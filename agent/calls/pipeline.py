@@ -176,19 +176,24 @@ class Pipeline:
             as_guest=tool in spec.tools.as_guest,
             texts=self._texts,
             bears=self._bears,
+            stands=self._stands,
             doubts=lambda: untrusted(made_from(self._lines(), spec.origins), spec.rules.origins),
         )
 
     def _bears(self) -> tuple[Provenance, ...]:
         """Return the label of the request; what others than owners let the model write is theirs, too."""
-        found = label(self._lines(), self._spec.origins)
+        found = self._stands()
         return found if self._spec.for_owners else merged((*found, Provenance("person", "others who wrote here")))
+
+    def _stands(self) -> tuple[Provenance, ...]:
+        """Return the label of the request."""
+        return label(self._lines(), self._spec.origins)
 
     def _texts(self) -> Iterator[str]:
         read = {tool.name for tool in self._spec.tools.by_name.values() if tool.reads_web}
         for entry in self._lines():
             if entry.kind == "user":
-                yield of_others(entry.message.text)
+                yield of_others(entry.message.text, labelled=bool(entry.message.origins))
             # what has no origin is an error in Hark's words, which may repeat the model's
             yield from (one.text for one in entry.message.tool_results if one.name in read and one.origins)
 

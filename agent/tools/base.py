@@ -129,6 +129,8 @@ class CallContext:
     texts: Callable[[], Iterable[str]] = tuple
     # Returns the origins of what the call may be made from: all that stands in the request, and who asks.
     bears: Callable[[], tuple[Provenance, ...]] = tuple
+    # The same without who asks, for what stays theirs.
+    stands: Callable[[], tuple[Provenance, ...]] = tuple
     # Returns the origins of the call because of which it may not act unasked; empty: there are none.
     doubts: Callable[[], tuple[Provenance, ...]] = tuple
     # Whether the caller may only look: exec stays at the level look, message stays in this conversation.

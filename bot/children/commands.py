@@ -23,7 +23,7 @@ class SubagentsArguments(Arguments):
     """The arguments of /subagents."""
 
     action: str = Field(default="list", description="list, or stop.")
-    which: str = Field(default="", description="Of stop: its id, or all.")
+    which: str = Field(default="", description="Of stop: its id, or the beginning of it.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bot import wording
 from bot.clock import Clock
 from bot.compose import named
 from bot.config.model import Agent
-from bot.persistence.children import SENT, SENT_HEAD, TASK, TASK_HEAD, NewChild, SessionView, started
+from bot.persistence.children import SENT_HEAD, TASK, TASK_HEAD, NewChild, SessionView, sent_key, started
 from bot.persistence.settings import ChildRules, SessionSettings
 from bot.persistence.turns import Turn
 from bot.runs.permissions import Offer
@@ -136,7 +136,7 @@ class Kin:
         origin = self._origin() if below else await store.children.place(session_key)
         if origin is None or (below and not any(one.session_key == session_key for one in await self.visible())):
             raise ToolError(f"There is nobody in the session {session_key!r} who could be told anything.")
-        key = f"{SENT}{self.turn.turn_id}:{context.call_id}"
+        key = sent_key(self.turn.turn_id, context.call_id)
         await store.children.send(self.turn.run, self._message(context, key, text, SENT_HEAD, origin), session_key)
         self.family.wake(session_key, True)
         return "Sent. What it comes to is told here by itself." if below else "Sent. The answer is given there."
@@ -147,7 +147,7 @@ class Kin:
         return replace((guests or self.turn.messages)[-1].origin, message_id="")
 
     def _message(self, context: CallContext, key: str, text: str, head: str, origin: Origin) -> InboundMessage:
-        bears = context.bears()
+        bears = context.stands()  # who asks stays the same: a sub-agent works in their name
         return InboundMessage(
             origin=origin,
             event_key=key,

@@ -13,7 +13,7 @@ from agent.message import Message, Provenance, ToolOutput, merged
 from agent.tools.base import CallContext, Parameters, Sink, Tool
 from bot.children.family import Family, Kin
 from bot.compose import shortened
-from bot.persistence.children import SPAWN, SessionView
+from bot.persistence.children import SEND, SPAWN, SessionView
 from bot.persistence.settings import ChildRules, SessionSettings
 from channels.session_key import root_of
 
@@ -24,7 +24,7 @@ _LINES, _LINE = 30, 2000
 class SpawnParameters(Parameters):
     """Of `sessions_spawn`."""
 
-    task: str = Field(min_length=1, description="Complete: the sub-agent does not see this conversation.")
+    task: str = Field(pattern=r"\S", description="Complete: the sub-agent does not see this conversation.")
     label: str = Field(default="", description="A few words by which it is named to people.")
     model: str = Field(default="", description="provider/model; else as here.")
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
@@ -41,7 +41,7 @@ class SendParameters(Parameters):
     """Of `sessions_send`."""
 
     session: str = Field(description="Its key, as sessions_list has it.")
-    message: str = Field(min_length=1)
+    message: str = Field(pattern=r"\S")
 
 
 class SpawnTool(Tool[SpawnParameters]):
@@ -108,7 +108,7 @@ class SessionsHistoryTool(Tool[SessionParameters]):
 class SessionsSendTool(Tool[SendParameters]):
     """See `make`."""
 
-    name = "sessions_send"
+    name = SEND
     description = "Say something in another session, which then works on it. It returns at once."
     parameters = SendParameters
     changes = True
@@ -117,8 +117,9 @@ class SessionsSendTool(Tool[SendParameters]):
         self._family = family
 
     async def sink(self, parameters: SendParameters, context: CallContext) -> Sink:
-        """See Tool."""
-        return "look" if self._family.kin(context).is_below(parameters.session) else "send"
+        """See Tool. Nobody is asked about a session that the turn does not see."""
+        kin = self._family.kin(context)
+        return "send" if kin.sees_all and not kin.is_below(parameters.session) else "look"
 
     async def run(self, parameters: SendParameters, context: CallContext) -> ToolOutput:
         """See Tool."""

@@ -21,7 +21,7 @@ from bot.persistence.approvals import Approval
 from bot.persistence.turns import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
-from channels.session_key import console_key, http_key, parse
+from channels.session_key import CHILD, console_key, http_key, parse, root_of
 
 # Bytes of a request's body.
 BODY_LIMIT = 1_000_000
@@ -76,7 +76,7 @@ class AgentRoutes:
         if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
             raise _invalid("Idempotency-Key must be 1 to 200 visible ASCII characters.")
         body = parse_body(SubmitBody, await read_body(request))
-        session_key = resolve_session(body.session or DEFAULT_NAME)
+        session_key = _of_people(resolve_session(body.session or DEFAULT_NAME))
         caller(request).check_session(session_key)
         place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         if caller(request) is Caller.SOCKET and session_key == console_key():
@@ -114,7 +114,9 @@ class AgentRoutes:
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
         body = parse_body(SteerBody, await read_body(request))
-        run_id = (await self._seen(request)).turn_id
+        view = await self._seen(request)
+        _of_people(view.session_key)
+        run_id = view.turn_id
         if not await self._api.steer(run_id, body.message, _sender(request)):
             raise _ended(", or somebody else has asked for it" if caller(request) is Caller.PERSON else "")
         return answer({"run_id": run_id, "status": "accepted"}, 202)
@@ -138,6 +140,14 @@ def resolve_session(session: str) -> str:
         hint = "Use a plain name, or a key that Hark has shown you."
         raise _invalid(f"`session`: {session[:200]!r} is not a session key.", hint) from None
     return session
+
+
+def _of_people(session_key: str) -> str:
+    """Return the key of a session. Raises HttpProblem for that of a sub-agent, which would answer nobody."""
+    if CHILD in session_key:
+        found = "This is a sub-agent: only the conversation that has started it writes to it."
+        raise _invalid(found, f"Write to {root_of(session_key)}.")
+    return session_key
 
 
 async def read_body(request: Request) -> bytes:

@@ -11,8 +11,8 @@ from channels.message import InboundMessage
 TASK, ENDED, SENT = "spawn:", "s:", "sent:"
 # Those of which the text is what a model said.
 SPOKEN = (ENDED, SENT)
-# The name of the tool that starts sub-agents.
-SPAWN = "sessions_spawn"
+# The names of the tools that start sub-agents, and that write to other sessions.
+SPAWN, SEND = "sessions_spawn", "sessions_send"
 # What stands in front of a task, and of what another session sent.
 TASK_HEAD = (
     "(a task from the conversation that started you. Your last text goes back there; nobody reads what you say before.)"
@@ -46,6 +46,11 @@ class SessionView:
     used_at: int
     # Messages that wait in it.
     waiting: int
+
+
+def sent_key(turn_id: str, call_id: str) -> str:
+    """Return the event key of what a call of `sessions_send` has sent."""
+    return f"{SENT}{turn_id}:{call_id}"
 
 
 def started(label: str, session_key: str) -> str:

@@ -12,7 +12,7 @@ from agent.events import Outcome
 from agent.message import Provenance
 from bot.compose import named
 from bot.persistence.causes import Cause
-from bot.persistence.children import ENDED, ended_head, started
+from bot.persistence.children import ENDED, SPAWN, ended_head, sent_key, started
 from bot.store import codec, edits, rows
 from bot.store.gone import give_back
 from bot.store.indexes import OPEN_TURN
@@ -65,12 +65,17 @@ def tell_stopped(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) 
     edits.note_event(db, found[0], f"{ENDED}{turn_id}", words, now, _said(db, turn_id)[1])
 
 
-def started_by(db: sqlite3.Connection, turn_id: str, call_id: str) -> str | None:
-    """Return the result of a call that has started a sub-agent; None: it has started none."""
-    found = db.execute(
-        "SELECT label, session_key FROM child WHERE by_turn=? AND call_id=?", (turn_id, call_id)
-    ).fetchone()
-    return started(named(found[0]), found[1]) if found else None
+def of_call(db: sqlite3.Connection, turn_id: str, call_id: str, name: str) -> str | None:
+    """Return the result of a call that was cut, if it has started a sub-agent or written to a session; None: if not.
+
+    name: of the tool.
+    """
+    if name == SPAWN:
+        find = "SELECT label, session_key FROM child WHERE by_turn=? AND call_id=?"
+        found = db.execute(find, (turn_id, call_id)).fetchone()
+        return started(named(found[0]), found[1]) if found else None
+    sent = "SELECT 1 FROM conversation CROSS JOIN inbox USING (channel, account) WHERE event_key=? LIMIT 1"
+    return "Sent." if db.execute(sent, (sent_key(turn_id, call_id),)).fetchone() else None
 
 
 def open_turns_of(db: sqlite3.Connection, turn_id: str) -> list[str]:
@@ -82,12 +87,17 @@ def open_turns_of(db: sqlite3.Connection, turn_id: str) -> list[str]:
 
 
 def _said(db: sqlite3.Connection, turn_id: str) -> tuple[str, tuple[Provenance, ...]]:
-    """Return the last text of a turn, and the origins of all its lines."""
+    """Return the last text of a turn, with what the limit of output has cut from it, and the origins of all lines."""
     lines = db.execute(
         "SELECT entry.kind, body FROM turn JOIN entry USING (transcript_id) WHERE turn.turn_id=?1 AND entry.turn_id=?1"
         " ORDER BY seq DESC",
         (turn_id,),
     ).fetchall()
-    answers = (codec.MESSAGE.load(body, None) for kind, body in lines if kind in ("assistant", "assistant_cut"))
-    text = next((one.text for one in answers if one is not None and one.text.strip()), "")
+    text = ""
+    for kind, body in lines:
+        if text and kind not in ("assistant_cut", "note"):
+            break
+        answer = codec.MESSAGE.load(body, None) if kind in ("assistant", "assistant_cut") else None
+        if answer is not None and (text or answer.text.strip()):
+            text = answer.text + text
     return text, codec.bears(body for _, body in lines)

@@ -236,6 +236,7 @@ def _delete_turns(db: sqlite3.Connection, own: str, turns: str) -> None:
     db.execute(f"UPDATE tool_call SET args='{{}}' WHERE turn_id {_OWN}", (turns,))
     db.execute(f"DELETE FROM event WHERE turn_id {_OWN}", (turns,))
     db.execute(f"UPDATE turn SET error_message=NULL WHERE turn_id {_OWN}", (turns,))
+    db.execute(f"UPDATE child SET label='' WHERE by_turn {_OWN}", (turns,))
     db.execute(f"UPDATE inbox SET turn_id=NULL WHERE {_MINE}", (own,))
 
 

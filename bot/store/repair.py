@@ -11,7 +11,7 @@ from agent.events import MessageEnd, RunRef, ToolExecutionEnd
 from agent.journal import Cut
 from agent.message import Mark, Message, Text, ToolResult, Usage
 from bot.persistence.causes import Cause
-from bot.persistence.children import SPAWN
+from bot.persistence.children import SEND, SPAWN
 from bot.store import approvals, child_ends, rows, tool_messages, usage
 from channels.sources import answer
 
@@ -73,9 +73,9 @@ def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: i
         if state == "running":
             mark = Mark.CUT
             text, is_error = tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)
-            if name == SPAWN:
-                child = child_ends.started_by(db, turn_id, call_id)
-                text, is_error, mark = (child, False, None) if child else (NOT_EXECUTED, True, None)
+            if name in (SPAWN, SEND):  # which the store knows
+                done = child_ends.of_call(db, turn_id, call_id, name)
+                text, is_error, mark = done or NOT_EXECUTED, not done, None
         result = Message("tool", (ToolResult(call_id, name, text, is_error=is_error, mark=mark),))
         rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))

@@ -14,6 +14,7 @@ from bot.persistence.sessions import Imported, Line, NoSuchTranscript, Transcrip
 from bot.store import codec
 from bot.store.indexes import OPEN_TURN
 from bot.store.writer import Subject, query, transaction
+from channels.session_key import CHILD
 
 # The most lines that one transaction deletes, adds or reads.
 BATCH = 200
@@ -26,7 +27,11 @@ _SHOWN = (
     "EXISTS (SELECT 1 FROM entry WHERE entry.transcript_id=one.transcript_id)"
     f" AND NOT EXISTS (SELECT 1 FROM kv WHERE scope='{_GOING}' AND key=one.transcript_id)"
 )
-_CURRENT = "EXISTS (SELECT 1 FROM session WHERE session_key=one.session_key AND transcript_id=one.transcript_id)"
+# A sub-agent does not go on by itself.
+_CURRENT = (
+    f"(instr(one.session_key, '{CHILD}')=0"
+    " AND EXISTS (SELECT 1 FROM session WHERE session_key=one.session_key AND transcript_id=one.transcript_id))"
+)
 _NAMED = f"SELECT session_key, transcript_id FROM transcript AS one WHERE ({_SHOWN} OR {_CURRENT})"
 _IN_USE = (
     f"({_CURRENT} OR EXISTS (SELECT 1 FROM turn WHERE turn.session_key=one.session_key"

@@ -390,6 +390,7 @@ SCENARIOS = (
     Scenario("stop", _stop),
     Scenario("spawn", _spawn),
     Scenario("stop-spawned", _stop_spawned),
+    Scenario("spawn-asks", _decides("A1 1p+spawn+ask | 1p", "once")),
     Scenario("freeze", _freeze),
     Scenario("freeze-tools", _freeze_tools),
     Scenario("new", _new),

@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         "origins/news-of-commands-are-of-people",
         "Pipeline._texts",
-        "of_others(entry.message.text)",
+        "of_others(entry.message.text, labelled=bool(entry.message.origins))",
         "entry.message.text",
         (f"{_WAYS}an_address_in_the_news_of_a_command",),
     ),

@@ -11,7 +11,9 @@ from agent.tools.registry import SESSIONS
 from bot.persistence.approvals import Choice
 from bot.persistence.settings import ChildRules
 from bot.runs.permissions import Offer, narrowed
+from channels.message import Origin
 from tests.asking import AskingTool, approval
+from tests.bot.runs.test_origins import GROUP, OPEN, Page
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call, Fail, Gate, Say
 
@@ -280,3 +282,32 @@ def test_a_sub_agent_is_offered_no_more_than_what_started_it_could_call() -> Non
     found = narrowed(offer, rules)
     assert (found.names, found.as_guest, found.by_owners) == (("read", "page"), {"read", "page"}, False)
     assert set(found.refused) == {"exec", "page"}
+
+
+async def test_nobody_is_asked_whether_a_guest_may_write_to_a_session_that_they_do_not_see(tmp_path: Path) -> None:
+    config = {
+        "tools": {"deny": ["web_search"], "by_sender": {"telegram:2": {"allow": ["group:sessions", "web_fetch"]}}}
+    }
+    async with running(tmp_path, config=config, tools=lambda watch: [Page()]) as hark:
+        hark.model.add("hello")
+        await hark.say("hello")
+        hark.model.add(Call("web_fetch", {"url": "https://one.example"}))
+        hark.model.add(Call("sessions_send", {"session": PARENT, "message": "boo"}))
+        hark.model.add("tried")
+        await hark.say("tell them", "2")
+        assert "that this conversation may see" in hark.stored.lines(session_of("2"), "tool_result")[-1]
+        assert not hark.stored.approvals()
+
+
+async def test_a_label_of_somebody_who_is_forgotten_goes_from_the_session_of_a_group(tmp_path: Path) -> None:
+    config = {"tools": {"by_sender": {"telegram:2": {"allow": ["group:sessions"]}}}, **OPEN}
+    async with running(tmp_path, config=config) as hark:
+        hark.model.whenever("look it up", "forty-two")
+        hark.model.whenever("<subagent>", "noted")
+        hark.model.add(spawns(label="my illness"))
+        hark.model.add("asked")
+        await hark.write("find out", sender="2", origin=Origin(place=GROUP, sender="2", message_id="1"))
+        await hark.until_texts(2, "-7")
+        await settled(hark)
+        await hark.service.parts.forget.forget_person("telegram:2")
+        assert "illness" not in repr(hark.stored.everything())
