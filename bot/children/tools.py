@@ -10,7 +10,7 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import Message, Provenance, ToolOutput, merged
-from agent.tools.base import CallContext, Parameters, Sink, Tool
+from agent.tools.base import CallContext, P, Parameters, Sink, Tool
 from bot.children.family import Family, Kin
 from bot.compose import shortened
 from bot.persistence.children import SEND, SPAWN, SessionView
@@ -44,7 +44,14 @@ class SendParameters(Parameters):
     message: str = Field(pattern=r"\S")
 
 
-class SpawnTool(Tool[SpawnParameters]):
+class _SessionTool(Tool[P]):
+    """What the tools have in common."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+
+class SpawnTool(_SessionTool[SpawnParameters]):
     """See `make`."""
 
     name = SPAWN
@@ -55,9 +62,6 @@ class SpawnTool(Tool[SpawnParameters]):
     parameters = SpawnParameters
     changes = True
 
-    def __init__(self, family: Family) -> None:
-        self._family = family
-
     async def run(self, parameters: SpawnParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
         asked = SessionSettings(
@@ -66,16 +70,13 @@ class SpawnTool(Tool[SpawnParameters]):
         return ToolOutput(text=await self._family.kin(context).start(context, parameters.task, parameters.label, asked))
 
 
-class SessionsListTool(Tool[Parameters]):
+class SessionsListTool(_SessionTool[Parameters]):
     """See `make`."""
 
     name = "sessions_list"
     description = "This conversation and its sub-agents; for an owner in private every conversation."
     parameters = Parameters
     parallel_safe = True
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """See Tool."""
@@ -84,16 +85,13 @@ class SessionsListTool(Tool[Parameters]):
         )
 
 
-class SessionsHistoryTool(Tool[SessionParameters]):
+class SessionsHistoryTool(_SessionTool[SessionParameters]):
     """See `make`."""
 
     name = "sessions_history"
     description = "The newest lines of a session."
     parameters = SessionParameters
     parallel_safe = True
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
 
     async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
@@ -105,16 +103,13 @@ class SessionsHistoryTool(Tool[SessionParameters]):
         return ToolOutput(text="\n\n".join(map(_said, lines)), origins=_origins(key, kin, lines))
 
 
-class SessionsSendTool(Tool[SendParameters]):
+class SessionsSendTool(_SessionTool[SendParameters]):
     """See `make`."""
 
     name = SEND
     description = "Say something in another session, which then works on it. It returns at once."
     parameters = SendParameters
     changes = True
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
 
     async def sink(self, parameters: SendParameters, context: CallContext) -> Sink:
         """See Tool. Nobody is asked about a session that the turn does not see."""
@@ -128,16 +123,13 @@ class SessionsSendTool(Tool[SendParameters]):
         return ToolOutput(text=await self._family.kin(context).send(context, parameters.session, parameters.message))
 
 
-class SessionStatusTool(Tool[SessionParameters]):
+class SessionStatusTool(_SessionTool[SessionParameters]):
     """See `make`."""
 
     name = "session_status"
     description = "What happens in a session and in its sub-agents."
     parameters = SessionParameters
     parallel_safe = True
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
 
     async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
         """See Tool."""

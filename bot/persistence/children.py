@@ -34,16 +34,15 @@ class NewChild:
     call_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SessionView:
-    """A session as tools and /subagents show it. Times are in milliseconds."""
+    """A session as tools and /subagents show it."""
 
     session_key: str
     # Of a sub-agent; else empty.
     label: str
     # The state of its newest turn; empty if it has none.
     state: str
-    used_at: int
     # Messages that wait in it.
     waiting: int
 

@@ -19,7 +19,7 @@ BELOW = f"(session_key > ?1 || '{CHILD}' AND session_key < ?1 || '{CHILD[:-1]};'
 _OPEN = f"EXISTS (SELECT 1 FROM turn WHERE turn.session_key=child.session_key AND turn.{OPEN_TURN})"
 _VIEW = (
     "SELECT session.session_key, coalesce(label, ''), coalesce((SELECT state FROM turn WHERE"
-    f" turn.session_key=session.session_key AND {OPEN_TURN} ORDER BY epoch > 0 DESC, created_at LIMIT 1), ''), used_at,"
+    f" turn.session_key=session.session_key AND {OPEN_TURN} ORDER BY epoch > 0 DESC, created_at LIMIT 1), ''),"
     f" (SELECT count(*) FROM inbox WHERE inbox.session_key=session.session_key AND {WAITING} AND {rows.FOR_A_RUN})"
 )
 
@@ -64,7 +64,7 @@ class Children(Inbox):
             " GROUP BY turn.session_key ORDER BY child.started_at",
             (session_key,),
         )
-        return [_view(row) for row in found]
+        return [SessionView(*row) for row in found]
 
     @query
     def visible(
@@ -76,7 +76,7 @@ class Children(Inbox):
             f"{_VIEW} FROM session LEFT JOIN child USING (session_key) WHERE {within} ORDER BY used_at DESC LIMIT ?2",
             (session_key, most),
         )
-        return [_view(row) for row in found]
+        return [SessionView(*row) for row in found]
 
     @query
     def history(self, db: sqlite3.Connection, session_key: str, most: int) -> Sequence[Message]:
@@ -94,8 +94,3 @@ class Children(Inbox):
         """Return where people used a session last, as the origin of a message of nobody; None: nowhere."""
         found = db.execute("SELECT last_conv FROM session WHERE session_key=?", (session_key,)).fetchone()
         return Origin(place=rows.place_of(db, found[0])) if found and found[0] else None
-
-
-def _view(row: tuple[str, str, str, int, int]) -> SessionView:
-    session_key, label, state, used_at, waiting = row
-    return SessionView(session_key=session_key, label=label, state=state, used_at=used_at, waiting=waiting)
