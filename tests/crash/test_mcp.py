@@ -25,7 +25,8 @@ from tests.standins.telegram_updates import ALICE
 from tests.stored import Stored
 
 _LOST = "The server m has ended during the call, whose outcome is unknown."
-_WAITS = {"name": "count", "does": {"sleep": 60}}
+_COUNT = {"name": "count"}
+_WAITS = {**_COUNT, "does": {"sleep": 60}}
 
 
 def answer(request: Request) -> list[Part]:
@@ -60,12 +61,13 @@ async def test_a_death_in_the_middle_of_a_call(dying: str, fresh: Callable[[], P
                 await asyncio.to_thread(service.join)
                 await until(lambda: not stand_in.running())
                 service = serve()
-            if dying == "service and server":
-                stand_in.show(_WAITS, dies="no more")
+            stand_in.show(_COUNT, **({"dies": "no more"} if dying == "service and server" else {}))
             told = _LOST if dying == "server" else INTERRUPTED
             await until(lambda: told in " ".join(" ".join(telegram.texts()).split()))
             telegram.write("and again", user=ALICE)
-            await until(lambda: len(stand_in.calls) == 2 or "no more" in "".join(telegram.texts()))
+            await until(lambda: "".join(telegram.texts()).count("It says:") == 2)
+            assert ("no more" in " ".join(telegram.texts())) == (dying == "service and server")
+            assert len(stand_in.calls) == 1 + (dying != "service and server")
             assert len(stand_in.running()) == (dying != "service and server")
         finally:
             service.terminate()
