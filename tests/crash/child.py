@@ -8,7 +8,10 @@ import importlib
 import logging
 import signal
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import structlog
 
@@ -33,8 +36,16 @@ FAILURE = "failure.txt"
 """What ended a child that was not killed."""
 
 
-def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str, people: tuple[str, ...]) -> None:
-    """Serve until SIGTERM (or SIGKILL)."""
+def main(
+    home: str,
+    token: str,
+    telegram_url: str,
+    file_url: str,
+    model_url: str,
+    people: tuple[str, ...],
+    mcp: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Serve until SIGTERM (or SIGKILL). mcp: the MCP servers of the configuration."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     config = Config.model_validate(
         {
@@ -50,7 +61,8 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
                     "streaming": {"min_chars": 40, "max_chars": 90},
                 },
             },
-            "tools": {"exec": {"allowlist": ["/**"]}},
+            "tools": {"exec": {"allowlist": ["/**"]}, "untrusted": {"mcp": "allow"}},
+            "mcp": {"servers": dict(mcp)},
             "workspace": Path(home) / "workspace",
             "state": Path(home) / "state",
         }

@@ -52,6 +52,20 @@ FAULTS = (
         (f"{_SERVERS}a_server_that_says_it_has_changed_is_looked_at",),
     ),
     Fault(
+        "mcp/a-lost-call-has-an-outcome",
+        "Server.call",
+        "if talk.is_lost(error):",
+        "if False:",
+        (f"{_SERVERS}a_server_that_is_gone_costs_one_error_and_comes_back",),
+    ),
+    Fault(
+        "mcp/any-length",
+        "Talk._output",
+        "if len(whole) > _LONGEST_RESULT:",
+        "if False:",
+        (f"{_SERVERS}a_huge_answer_is_cut_and_one_against_the_protocol_is_one_sentence",),
+    ),
+    Fault(
         "mcp/broken-schemas",
         "Talk._is_sound",
         "return not why",
