@@ -273,13 +273,12 @@ class Outbox:
         ready = self._ready[conversation.channel]  # taken before the call, so that an opening during the call counts
         result: SendResult | None
         forbidden = SENDING in self._hooks.points and await forbids(self._hooks, delivery)
-        makes = self.speech if delivery.file and delivery.file.says and not forbidden else None
+        says = None if forbidden or not delivery.file or not delivery.file.says else delivery.file
         if delivery.action not in conversation.channel.capabilities.actions:
-            result = Refused(wording.lacks(delivery.action))
-            await self._settle(delivery, result)
+            await self._settle(delivery, result := Refused(wording.lacks(delivery.action)))
         elif delivery.state is DeliveryState.UNKNOWN:
             result = await self._settle_unknown(conversation, delivery)
-        elif makes and delivery.file and (why := await makes.make(delivery.file)):
+        elif self.speech and says and (why := await self.speech.make(says)):
             result = Refused(why)
             await self._settle(delivery, result, why)
         else:
@@ -328,10 +327,9 @@ class Outbox:
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                begin = partial(self._store.deliveries.begin, delivery.delivery_id, conversation.conv_id, self._max_age)
-                begun = await begin(
-                    partial(self._missed, delivery), partial(self._unsent, delivery), forbidden=forbidden
-                )
+                told = partial(self._missed, delivery), partial(self._unsent, delivery)
+                what = delivery.delivery_id, conversation.conv_id, self._max_age
+                begun = await self._store.deliveries.begin(*what, *told, forbidden=forbidden)
             if begun is None:
                 return None
             try:

@@ -87,8 +87,8 @@ FAULTS = (
     Fault(
         "voice/said-to-the-endpoint-unasked",
         "Outbox._carry_out_next",
-        " and not forbidden else None",
-        " else None",
+        "None if forbidden or not delivery.file or",
+        "None if not delivery.file or",
         (f"{_SAID}::test_a_guard_is_asked_about_the_words_before_the_sound_is_made",),
     ),
     Fault(
