@@ -273,21 +273,19 @@ class Context:
         """Count the lines of a turn that have a mark."""
         return sum(entry.message.mark is mark for entry in self.of_turn(turn_id))
 
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self, *, recalled: bool = False) -> tuple[Message, ...]:
         """Return the messages of a request, valid for every provider: results follow their calls, in call order.
 
-        The first message is the summary, if there is one, and says whether anything else was left out.
+        The first message is the summary, if there is one, and says whether anything else was left out. recalled: whether
+        what is recalled is to be the last one, as in the requests of the turn that runs.
         """
         if self.summary is None:
             first = () if self.start == 1 else (Message("user", (Text(LEFT_OUT),)),)
         else:
             gap = f"\n\n{LEFT_OUT}" if self.start > self.summary.covers else ""
             first = (Message("user", (Text(self.summary.message.text.strip() + gap),)),)
-        return (*first, *self._messages)
-
-    def sent(self) -> tuple[Message, ...]:
-        """Return the messages of a request of the turn that runs: those above, and last what is recalled."""
-        return (*self.messages(), *((self.recalled.message,) if self.recalled else ()))
+        last = (self.recalled.message,) if recalled and self.recalled else ()
+        return (*first, *self._messages, *last)
 
 
 def shown_tokens(entry: Entry) -> int:

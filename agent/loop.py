@@ -169,7 +169,9 @@ class Loop:
 
     def _noted(self, request: ModelRequest, model: ModelClient) -> Callable[[Usage], None]:
         """Note a request that is about to be sent; return what takes the usage of its answer."""
-        light = replace(request, messages=self._context.sent()) if self._context.has_images else request
+        light = (
+            replace(request, messages=self._context.messages(recalled=True)) if self._context.has_images else request
+        )
         noted = self._spec.sent(light, model, self._context.start, self._context.tokens)
 
         def answered(usage: Usage) -> None:
@@ -203,7 +205,7 @@ class Loop:
         return hidden
 
     async def _messages(self) -> tuple[Message, ...]:
-        messages = self._context.sent()
+        messages = self._context.messages(recalled=True)
         if self._context.has_images:
             messages = await self._spec.images.loaded(messages)
             self._images = any(isinstance(part, Image) for message in messages for part in message.parts)

@@ -104,9 +104,9 @@ def _beside(work: Callable[[], Any]) -> Any:
         except BaseException as error:  # also what would end the process
             future.set_exception(error if isinstance(error, _NotUsed) else _NotUsed(f"{type(error).__name__}: {error}"))
 
-    threading.Thread(target=called, name="extension", daemon=True).start()
     try:
         with redirect_stdout(sys.stderr):
+            threading.Thread(target=called, name="extension", daemon=True).start()
             return future.result(PATIENCE)
     except TimeoutError:
         raise _NotUsed(f"it took longer than {PATIENCE:g} s") from None

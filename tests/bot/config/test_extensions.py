@@ -344,7 +344,7 @@ async def test_tools_and_hooks_in_the_service(site: Site, tmp_path: Path, names:
 
 async def test_where_a_hook_is_broken_no_tool_is_called(site: Site) -> None:
     site.install("loud", {"hark.hooks never": "loud:Never", "hark.hooks gone": "loud:Gone"}, loud=HOOKS)
-    call = BeforeToolCall(session_key="s", turn_id="t", call_id="c", tool_name="read", tool_input={})
+    call = BeforeToolCall(session_key="s", session_id="i", turn_id="t", call_id="c", tool_name="read", tool_input={})
     never, *shut = load(("loud",)).hooks
     assert await Hooks((never,)).ask(call) == (call, "never")
     _, reason = await Hooks(shut).ask(call)

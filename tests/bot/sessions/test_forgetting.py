@@ -21,7 +21,7 @@ from tests.service import Hark, running, session_of
 from tests.standins.script import Call, Hang
 from tests.watch import lanes_idle
 
-PERSON, OWNER = "2002", "1"
+PERSON, OWNER = "20020000077", "1"
 WHO = f"telegram:{PERSON}"
 GROUP = f"agent:main:telegram:group:{escaped(CHAT)}"
 CONFIG: dict[str, Any] = settings() | {
