@@ -276,8 +276,8 @@ class Context:
     def messages(self, *, recalled: bool = False) -> tuple[Message, ...]:
         """Return the messages of a request, valid for every provider: results follow their calls, in call order.
 
-        The first message is the summary, if there is one, and says whether anything else was left out. recalled: whether
-        what is recalled is to be the last one, as in the requests of the turn that runs.
+        The first message is the summary, if there is one, and says whether anything else was left out.
+        recalled: whether what is recalled is to be the last one, as in the requests of the turn that runs.
         """
         if self.summary is None:
             first = () if self.start == 1 else (Message("user", (Text(LEFT_OUT),)),)
