@@ -43,12 +43,11 @@ class ConfigFile:
     def load(self) -> Config:
         """Load it for a service, and note which files were read. Blocks while commands run. Raises ConfigError."""
         before = self.signs()
-        files: Sequence[Path] = (*self.seen,)
         try:
             config = self.read()
-            files = config.source.files
+            files: Sequence[Path] = config.source.files
         except ConfigError as error:
-            files = error.files or files
+            files = error.files or (*self.seen,)
             raise
         finally:
             self.seen = {file: before[file] if file in before else _sign(file) for file in (*files, *self._own())}

@@ -47,9 +47,9 @@ FAULTS = (
     ),
     Fault(
         "memory/recall-stands-between-the-lines",
-        "Context.sent",
-        "(*self.messages(), *((self.recalled.message,) if self.recalled else ()))",
-        "(*self.messages()[:1], *((self.recalled.message,) if self.recalled else ()), *self.messages()[1:])",
+        "Context.messages",
+        "return (*first, *self._messages, *last)",
+        "return (*first, *self._messages[:1], *last, *self._messages[1:])",
         (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
     ),
     Fault(

@@ -31,8 +31,8 @@ FAULTS = (
     Fault(
         "skills/new-one-is-used-unseen",
         "Shelf._why_not",
-        "if pin == one.digest or",
-        "if pin in (None, one.digest) or",
+        " if pin == one.digest or",
+        " if pin in (None, one.digest) or",
         (f"{_SKILLS}without_skills_nothing_is_said_and_the_start_is_noted",),
     ),
     Fault(
