@@ -20,7 +20,7 @@ from bot.store import search
 from tests.service import running
 from tests.standins.script import Call
 
-home, what, at, when = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+home, what, at, when, person = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), *sys.argv[4:]
 armed, commits, lines = [], itertools.count(1), itertools.count(1)
 
 def die():
@@ -40,15 +40,15 @@ async def main():
     async with running(home, probe=probe) as hark:
         for n in range(3):
             hark.model.add(f"answer canary-{n}-zqx")
-            await hark.say(f"question canary-{n}-zqx", "2002")
+            await hark.say(f"question canary-{n}-zqx", person)
         hark.model.add(Call("write", {"path": "memory/notes.md", "content": "canary-3-zqx"}), "noted")
         if what == "forget":
-            await hark.say("remember it", "2002")
+            await hark.say("remember it", person)
         if what == "index":
             search.indexed = indexed
             await hark.service.parts.sessions.search("canary")
         armed.append(True)
-        await hark.service.parts.forget.forget_person("telegram:2002")
+        await hark.service.parts.forget.forget_person(f"telegram:{person}")
     raise SystemExit("it was to be killed")
 
 asyncio.run(main())
@@ -56,9 +56,9 @@ asyncio.run(main())
 
 
 def killed(home: Path, *arguments: object) -> None:
-    """Run the program until it is killed."""
+    """Run the program until it is killed; the person who talks in it is PERSON."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(home), *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM, str(home), *map(str, arguments), PERSON],
         env={**ENVIRON, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
