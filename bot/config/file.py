@@ -45,13 +45,14 @@ class ConfigFile:
         before = self.signs()
         try:
             config = self.read()
-            files: Sequence[Path] = config.source.files
         except ConfigError as error:
-            files = error.files or (*self.seen,)
+            self._note(before, error.files or (*self.seen,))
             raise
-        finally:
-            self.seen = {file: before[file] if file in before else _sign(file) for file in (*files, *self._own())}
+        self._note(before, config.source.files)
         return config
+
+    def _note(self, before: Mapping[Path, Sign], files: Sequence[Path]) -> None:
+        self.seen = {file: before[file] if file in before else _sign(file) for file in (*files, *self._own())}
 
     def read(self, text: str | None = None) -> Config:
         """The same, noting nothing. text: see `load` of the module. Raises ConfigError."""

@@ -1,16 +1,18 @@
 """Installs a skill from a folder or an archive: copied aside, looked through, shown, and only then put in its place.
 
 What was looked at is what is installed. Nothing of it is run, no path of an archive leaves the folder, and links are
-refused. What a crash has left aside goes with the next install of that name.
+refused. What a crash has left aside goes with an install a day later or more.
 """
 
 import asyncio
 import gzip
 import io
 import os
+import secrets
 import shutil
 import stat
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -37,6 +39,8 @@ from agent.tools.workspace import Workspace, WorkspaceError
 Guard = Callable[[str, str], Awaitable[str]]
 # Asks whether a skill is installed, by its name, description and what was found in it.
 Confirm = Callable[[str, str, Sequence[str]], bool]
+# Copies aside have names of their own, since others may be installing the same; seconds after which nobody does.
+_ASIDE, _OLD = ".installing-", 86_400
 _BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -61,9 +65,8 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
     files = await asyncio.to_thread(_files, source)
     manifest = manifest_of(files)
     place = root / manifest.name
-    if place.exists() or place.is_symlink():
-        raise SkillError(f"there is a skill `{manifest.name}` already; remove {place} first")
-    aside = root / f".installing-{manifest.name}"
+    _vacant(place)
+    aside = root / f"{_ASIDE}{manifest.name}-{secrets.token_hex(4)}"
     try:
         await asyncio.to_thread(_write, aside, files)
         try:
@@ -76,6 +79,7 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
             return None
         if digest(read(aside)) != digest(files):
             raise SkillError("it was changed while it was looked at")
+        _vacant(place)  # others may have installed it meanwhile
         aside.rename(place)
         return Installed(manifest.name, digest(files))
     except (OSError, WorkspaceError) as error:
@@ -83,6 +87,11 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
         raise SkillError(f"it cannot be copied to {root}: {why}") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _vacant(place: Path) -> None:
+    if place.exists() or place.is_symlink():
+        raise SkillError(f"there is a skill `{place.name}` already; remove {place} first")
 
 
 def _files(source: Path) -> Files:
@@ -157,7 +166,9 @@ _WAYS = {".zip": _of_zip, ".skill": _of_zip, ".tar.gz": _of_tar, ".tgz": _of_tar
 
 def _write(folder: Path, files: Files) -> None:
     """Write the files into a new folder, following no links. Blocking. Raises OSError or WorkspaceError."""
-    shutil.rmtree(folder, ignore_errors=True)
+    for left in folder.parent.glob(f"{_ASIDE}*"):
+        if left.lstat().st_mtime < time.time() - _OLD:
+            shutil.rmtree(left, ignore_errors=True)
     home = folder.parent.parent
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     workspace = Workspace(home)

@@ -79,8 +79,8 @@ def _put(path: Path, sound: bytes) -> None:
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     with os.scandir(path.parent) as entries:
         for entry in entries:
-            if entry.stat().st_mtime < time.time() - _KEPT:
-                with suppress(OSError):
+            with suppress(OSError):  # another answer that is said aloud deletes them too
+                if entry.stat().st_mtime < time.time() - _KEPT:
                     os.unlink(entry)
     part = path.with_suffix(".part")
     part.write_bytes(sound)

@@ -193,11 +193,18 @@ FAULTS = (
         (f"{_INSTALL}what_tools_put_beside_it_is_left_out",),
     ),
     Fault(
-        "skills/what-a-crash-left-is-in-the-way",
+        "skills/what-a-crash-left-stays",
+        "_write",
+        "- _OLD",
+        "- 2 * _OLD",
+        (f"{_INSTALL}what_a_crash_has_left_aside_is_no_skill_and_goes_a_day_later",),
+    ),
+    Fault(
+        "skills/two-installs-meet",
         "bot/skills/install.py",
-        "    shutil.rmtree(folder, ignore_errors=True)\n    home",
-        "    home",
-        (f"{_INSTALL}what_a_crash_has_left_aside_is_no_skill_and_goes_with_the_next_try",),
+        "-{secrets.token_hex(4)}",
+        "",
+        (f"{_INSTALL}of_two_at_once_one_is_installed",),
     ),
     Fault(
         "skills/the-package-is-in-front",

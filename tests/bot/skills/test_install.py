@@ -7,6 +7,7 @@ import os
 import pty
 import stat
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -126,10 +127,24 @@ async def test_no_link_is_followed_to_where_it_is_copied(tmp_path: Path) -> None
     assert list(elsewhere.iterdir()) == []
 
 
-async def test_what_a_crash_has_left_aside_is_no_skill_and_goes_with_the_next_try(tmp_path: Path) -> None:
-    folder((root := tmp_path / "skills") / ".installing-report", {"SKILL.md": HEAD, "old.sh": "x"})
+async def test_what_a_crash_has_left_aside_is_no_skill_and_goes_a_day_later(tmp_path: Path) -> None:
+    left = folder((root := tmp_path / "skills") / ".installing-report-0", {"SKILL.md": HEAD, "old.sh": "x"})
+    os.utime(left, (time.time() - 86_500,) * 2)
     assert scan(root, {}) == {}
     assert await install(folder(tmp_path / "source"), root, Asked()) is not None
+    assert os.listdir(root) == ["report"]
+    assert set(read(root / "report")) == set(CONTENT)
+
+
+async def test_of_two_at_once_one_is_installed(tmp_path: Path) -> None:
+    source, root = folder(tmp_path / "source"), tmp_path / "skills"
+
+    async def meanwhile(name: str, at: str) -> str:
+        assert await install(source, root, Asked()) is not None
+        return ""
+
+    with pytest.raises(SkillError, match="there is a skill `report` already"):
+        await install(source, root, Asked(), meanwhile)
     assert os.listdir(root) == ["report"]
     assert set(read(root / "report")) == set(CONTENT)
 
