@@ -1,18 +1,19 @@
 """Makes text of what servers answer, in a process of its own, and keeps texts for some minutes."""
 
-import asyncio
 import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agent import programs
 from agent.web.fetch import Answer
 from agent.web.reach import WebError
 
 KEPT_SECONDS = 15 * 60.0
 KEPT_CHARS = 4_000_000
 READING_SECONDS = 30.0
+MOST_BYTES = 8_000_000
 _PROGRAM = Path(__file__).with_name("reader.py")
 
 
@@ -39,18 +40,13 @@ class Kept:
 async def readable(answer: Answer, seconds: float = READING_SECONDS) -> str:
     """Make text of an answer, in a process that has no secrets and ends in any case. Raises WebError."""
     about = {"media": answer.media, "charset": answer.charset, "address": answer.address}
-    pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    command = (sys.executable, "-I", str(_PROGRAM))
-    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, env={}, cwd="/")
+    command, body = (sys.executable, "-I", str(_PROGRAM)), json.dumps(about).encode() + b"\n" + answer.body
     try:
-        async with asyncio.timeout(seconds):
-            text, _ = await process.communicate(json.dumps(about).encode() + b"\n" + answer.body)
+        code, text, _ = await programs.run(command, body, {}, "/", MOST_BYTES, seconds)
     except TimeoutError:
         raise WebError(f"What is there could not be read within {seconds:g} seconds.") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
+    except programs.TooMuch as error:
+        raise WebError(f"What is there cannot be shown: {error}.") from None
+    if code:
         raise WebError(f"What is there cannot be read as {answer.media or 'text'}.")
     return text.decode(errors="replace")

@@ -142,15 +142,8 @@ FAULTS = (
     Fault(
         "web/reader-has-the-environment",
         "readable",
-        ", env={}",
-        "",
-        (f"{_PAGES}the_process_is_bounded_has_no_environment_and_leaves_nothing",),
-    ),
-    Fault(
-        "web/reader-left-alone",
-        "readable",
-        "            process.kill()\n            await process.wait()\n",
-        "            pass\n",
+        "body, {}, ",
+        "body, __import__('os').environ, ",
         (f"{_PAGES}the_process_is_bounded_has_no_environment_and_leaves_nothing",),
     ),
     Fault(
