@@ -95,8 +95,8 @@ def _shown(file: WorkspaceFile) -> Section:
 def _tools(tools: tuple[ToolSpec, ...]) -> str:
     if not tools:
         return "You have none in this conversation: you can answer, and do nothing else. Say so when asked for more."
-    listed = "\n".join(f"- `{tool.name}`: {_first_sentence(tool.description)}" for tool in tools)
-    return Template(_words("tools.md")).substitute(list=listed)
+    # by name alone: what each is for goes with its schema
+    return Template(_words("tools.md")).substitute(list=", ".join(f"`{tool.name}`" for tool in tools))
 
 
 def _skills(skills: Sequence[tuple[str, str]]) -> str:
@@ -107,11 +107,6 @@ def _skills(skills: Sequence[tuple[str, str]]) -> str:
             return "\n".join(lines)
     most = SKILLS_CHARACTERS // max(map(len, lines))
     return "\n".join((*lines[:most], f"- and {len(lines) - most} more, each a folder in `skills/`"))
-
-
-def _first_sentence(description: str) -> str:
-    """Return the first sentence for the list of tools; the model gets the whole description with the schema."""
-    return description.partition(". ")[0].rstrip(".") + "."
 
 
 @functools.cache

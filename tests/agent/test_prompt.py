@@ -30,10 +30,10 @@ def tokens(text: str) -> float:
 def test_a_default_install_stays_within_its_budget(tmp_path: Path) -> None:
     specs = all_specs(tmp_path)
     fixed = build(name="Hark", tools=specs).text
-    assert tokens(fixed) <= 1000
+    assert tokens(fixed) <= 800
     assert tokens("".join(f"{tool.name}{tool.description}{tool.schema_json}" for tool in specs)) <= 1800
     create(tmp_path)
-    assert tokens(build(name="Hark", tools=specs, files=load(tmp_path)).text) <= 1500
+    assert tokens(build(name="Hark", tools=specs, files=load(tmp_path)).text) <= 1300
 
 
 def test_names_the_bot_its_tools_and_the_place_in_a_fixed_order(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_names_the_bot_its_tools_and_the_place_in_a_fixed_order(tmp_path: Path) 
     prompt = made.text
     assert prompt.startswith("You are Ada $1, ")
     assert "This conversation is on Telegram.\n\n" in prompt
-    assert "\n- `exec`: Run a shell command in the workspace; returns its output and exit code.\n" in prompt
+    assert "`exec`, `process`, " in prompt
     shown = '<file name="SOUL.md">\nCosts ${name} $5.\n</file>\n\n<file name="USER.md">\nGrace\n</file>\n'
     assert f"next one.\n\n{shown}\n## Tools\n" in prompt
     assert "\n\nWrite Markdown.\n\n## From your operator, for this conversation\nBe brief.\n\n" in prompt
