@@ -66,7 +66,7 @@ class Telegram(TelegramServer):
         """So many people write."""
         for number in range(count):
             person = telegram_updates.Person(1_000_000 + number, f"Person {number}")
-            update = self.write(f"hello {number}", user=person, chat=private(person))
+            update = self.write(f"hello, bench-{number}", user=person, chat=private(person))
             self.noted.begun[update["update_id"]] = time.monotonic()
 
 
@@ -88,7 +88,7 @@ class Slack(SlackServer):
         for number in range(count):
             person = slack_shapes.Person(f"U0BENCH{number:03}", f"person{number}", f"Person {number}")
             begun = time.monotonic()
-            self.noted.begun[self.dm(person, f"hello {number}")["ts"]] = begun
+            self.noted.begun[self.dm(person, f"hello, bench-{number}")["ts"]] = begun
 
 
 class Discord(DiscordServer):
