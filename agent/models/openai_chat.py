@@ -34,6 +34,7 @@ from agent.models.protocol import (
     result_text,
     stop_reason,
     text,
+    with_recalled,
     without_images,
 )
 from agent.models.sdk import OpenAiClient
@@ -83,7 +84,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
         yield {"role": "system", "content": request.system}
     shown: list[Image] = []
     name, wanted = spec.name, compat.wants_reasoning(spec)
-    for message in request.messages:
+    for message in with_recalled(request.messages):
         if shown and message.role != "tool":
             yield _images_of_tools(shown)
             shown = []

@@ -34,6 +34,7 @@ from agent.models.protocol import (
     result_text,
     stop_reason,
     text,
+    with_recalled,
     without_images,
 )
 from agent.models.sdk import OpenAiClient
@@ -67,7 +68,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     if request.tools:
         tools = described(request.tools, "parameters")
         body["tools"] = [{"type": "function", "strict": False, **tool} for tool in tools]
-    body["input"] = [item for message in request.messages for item in _items(message, spec)]
+    body["input"] = [item for message in with_recalled(request.messages) for item in _items(message, spec)]
     if request.tools and not request.allow_calls:
         body["tool_choice"] = "none"
     return body

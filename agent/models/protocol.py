@@ -6,13 +6,13 @@ A value that has another type than it should counts as missing.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Image, Part, Text, ToolResult, ToolSpec
+from agent.message import Image, Mark, Message, Part, Text, ToolResult, ToolSpec
 from agent.models.base import StopReason, ThinkingLevel
 
 _LARGEST = 1 << 53
@@ -95,6 +95,20 @@ def result_text(part: ToolResult) -> str:
     """Return the words of a result for an API that has no field for a failure."""
     words = part.text if part.text.strip() else "(no output)"
     return f"Error: {words}" if part.is_error and not words.lower().startswith("error") else words
+
+
+def with_recalled(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return messages with what is recalled at the end of the last line: of what a person wrote, or of a result.
+
+    Some servers refuse a message of a person behind another one, and behind results.
+    """
+    if len(messages) < 2 or messages[-1].mark is not Mark.RECALLED or messages[-2].role == "assistant":
+        return messages
+    *lines, line, recalled = messages
+    *before, last = line.parts
+    if isinstance(last, ToolResult):
+        return (*lines, replace(line, parts=(*before, replace(last, text=f"{result_text(last)}\n\n{recalled.text}"))))
+    return (*lines, replace(line, parts=(*line.parts, *recalled.parts)))
 
 
 def without_images(parts: Iterable[Part]) -> Iterator[Part]:

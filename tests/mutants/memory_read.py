@@ -53,6 +53,13 @@ FAULTS = (
         (f"{_RECALL}test_it_rides_beside_the_newest_message_in_every_step_and_is_not_stored",),
     ),
     Fault(
+        "memory/recall-comes-behind-results-as-a-person",
+        "with_recalled",
+        "if isinstance(last, ToolResult):",
+        "if False:",
+        ("tests/agent/models/test_openai_request.py::test_what_is_recalled_stands_at_the_end_of_the_last_line",),
+    ),
+    Fault(
         "memory/a-program-begins-anew-after-recall",
         "agent/models/cli/conversation.py",
         "if one.mark is not Mark.RECALLED",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.message import Message, Thinking, ToolResult
+from agent.message import Mark, Message, Text, Thinking, ToolResult
 from agent.models.base import ThinkingLevel
 from agent.models.openai_chat import ChunkReader, body_of
 from tests.agent.models.makers import PNG, assistant, call, chunks, read, request, results, spec, user
@@ -93,6 +93,17 @@ def test_calls_and_results() -> None:
         {"role": "tool", "tool_call_id": "a", "content": "A"},
         {"role": "tool", "tool_call_id": "b", "content": "(no output)"},
     ]
+
+
+def test_what_is_recalled_stands_at_the_end_of_the_last_line() -> None:
+    recalled = Message("user", (Text("remembered"),), mark=Mark.RECALLED)
+    assert messages(user("a"), recalled) == [{"role": "user", "content": "a\n\nremembered"}]
+    (shown,) = messages(user("a", PNG), recalled)
+    assert shown["content"] == [{"type": "text", "text": "a"}, {"type": "text", "text": "remembered"}, PICTURE]
+    lines = (user("a"), assistant(call("1"), call("2")), results(("1", "x"), ("2", "")))
+    *before, last = messages(*lines, recalled)
+    assert before == messages(*lines)[:-1]
+    assert last == {"role": "tool", "tool_call_id": "2", "content": "(no output)\n\nremembered"}
 
 
 def test_images_of_results_follow_all_results() -> None:

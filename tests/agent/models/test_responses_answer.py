@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.errors import ErrorKind, ModelError
-from agent.message import Text, Thinking, ToolCall, Usage
+from agent.message import Mark, Message, Text, Thinking, ToolCall, Usage
 from agent.models.base import Alive, ArgumentsDelta, TextDelta, ThinkingDelta
 from agent.models.openai_responses import EventReader, body_of
 from tests.agent.models.makers import assistant, chunks, events, read, request, results, spec, user
@@ -149,6 +149,15 @@ def test_reasoning_goes_back_to_the_model_that_wrote_it_before_what_it_led_to() 
     alone = assistant("Done.", THOUGHT, model="house/gpt-5.5")
     body = body_of(request(user("hi"), alone, user("and?")), there)
     assert [item.get("type", item.get("role")) for item in body["input"]] == ["user", "assistant", "user"]
+
+
+def test_what_is_recalled_stands_at_the_end_of_the_last_line() -> None:
+    recalled, there = Message("user", (Text("remembered"),), mark=Mark.RECALLED), spec("openai-responses", "gpt-5.5")
+    words = [{"type": "input_text", "text": text} for text in ("a", "remembered")]
+    body: Any = body_of(request(user("a"), recalled), there)
+    assert body["input"] == [{"role": "user", "content": words}]
+    body = body_of(request(user("a"), assistant(ToolCall("1", "read", "{}")), results(("1", "A")), recalled), there)
+    assert body["input"][-1] == {"type": "function_call_output", "call_id": "1", "output": "A\n\nremembered"}
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "openai/gpt-4.1", "gpt-5-chat-latest"])
