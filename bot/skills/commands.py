@@ -1,6 +1,6 @@
 """The commands /skills, which lists skills and accepts changed ones, and /skill, which has the model use one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -17,6 +17,7 @@ from channels.message import InboundKind
 
 # The most characters of a SKILL.md that come with /skill; the rest is read.
 MAX_TEXT = 30_000
+_ELSEWHERE = "not in this conversation: see `skills.by_channel` and, where others than owners write, `skills.guests`"
 
 
 class SkillsArguments(Arguments):
@@ -33,11 +34,19 @@ class SkillArguments(Arguments):
     words: str = Field(default="", description="What to do with it.")
 
 
-def lines(found: Sequence[SkillView]) -> str:
-    """Return the list of skills as people are shown it."""
-    shown = (f"- `{one.name}`: {one.description or 'not loaded'}" for one in found)
-    whys = (f" (not loaded: {one.why_not})" if one.why_not else "" for one in found)
-    return "\n".join(map("".join, zip(shown, whys, strict=True))) or f"There are no skills in `{FOLDER}/` yet."
+def lines(found: Sequence[SkillView], here: Collection[str] | None = None) -> str:
+    """Return the list of skills as people are shown it. here: those that a conversation has; None: of no conversation.
+
+    Of a skill that is not used the line says why.
+    """
+
+    def line(one: SkillView) -> str:
+        shown = f"- `{one.name}`: {one.description or 'not loaded'}"
+        if one.why_not:
+            return f"{shown} (not loaded: {one.why_not})"
+        return shown if here is None or one.name in here else f"{shown} ({_ELSEWHERE})"
+
+    return "\n".join(map(line, found)) or f"There are no skills in `{FOLDER}/` yet."
 
 
 def accepted(name: str) -> str:
@@ -51,7 +60,9 @@ def build(shelf: Shelf, owned: Callable[[str], bool]) -> Sequence[Command]:
     async def show(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, SkillsArguments)
         if arguments.order is None:
-            return Say(lines(await shelf.skills()))
+            found, channel = await shelf.skills(), call.message.origin.place.channel
+            there = shelf.there(channel, owned=owned(call.session_key))
+            return Say(lines(found, {one.name for one in there}))
         try:
             await shelf.accept(arguments.name)
         except SkillError as error:

@@ -220,4 +220,11 @@ FAULTS = (
         "self._workspace",
         (f"{_SKILLS}a_skill_of_the_package_is_used_where_it_is_named_and_the_workspace_has_none_like_it",),
     ),
+    Fault(
+        "skills/elsewhere-is-not-said",
+        "bot/skills/commands.py",
+        "if here is None or one.name in here",
+        "if True",
+        (f"{_SKILLS}the_configuration_chooses_by_name_channel_and_for_guests",),
+    ),
 )

@@ -164,6 +164,8 @@ async def test_the_configuration_chooses_by_name_channel_and_for_guests(tmp_path
             Call("read", {"path": "skills/one/../../MEMORY.md"}),
             sender="2",
         )
+        elsewhere = [one for one in (await command(hark, "/skills")).splitlines() if "not in this conversation" in one]
+        assert [one.split("`")[1] for one in elsewhere] == ["three"]
         assert "Text of one." in one.text
         assert one.origins == (Provenance("skill", "one"),)
         assert three.is_error
