@@ -5,14 +5,15 @@ the key) and noted in `refused`, which a test that ends well finds empty. Texts 
 that are near each other: `MEANINGS` says which words mean the same.
 """
 
-import asyncio
 import hashlib
 import json
 import re
 from random import Random
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
+
+from tests.standins.endpoint import Endpoint, Wrong
 
 KEY = "vector-key-0123456789"
 MAX_INPUTS, MAX_TOKENS = 2048, 8192
@@ -21,63 +22,38 @@ MEANINGS = (("car", "automobile", "auto"), ("doctor", "physician"), ("cellar", "
 _FIELDS = {"input", "model", "dimensions", "encoding_format", "user"}
 
 
-class Wrong(Exception):
-    """The documentation does not allow the request; the text says why."""
-
-
-class EmbeddingsServer:
+class EmbeddingsServer(Endpoint):
     """See the module.
 
-    size: the numbers of a vector. status: another one than 200 for all requests. hangs: no request is answered.
-    body: what is answered in place of vectors. asked: the texts of each request; models: those that they named.
+    size: the numbers of a vector. body: what is answered in place of vectors. asked: the texts of each request; models:
+    those that they named.
     """
 
+    key = KEY
+
     def __init__(self) -> None:
-        self.size, self.status, self.hangs = 64, 200, False
+        super().__init__()
+        self.routes = {"/v1/embeddings": self._embeddings}
+        self.size = 64
         self.body: str | None = None
         self.asked: list[list[str]] = []
         self.models: list[str] = []
-        self.refused: list[str] = []
-        self._over = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/embeddings", self._embeddings)
-        self._runner = web.AppRunner(app, shutdown_timeout=0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._over.set()
-        await self._runner.cleanup()
-        if kind is None:
-            assert self.refused == []
 
     async def _embeddings(self, request: web.Request) -> web.Response:
         try:
-            if request.headers.get("Authorization") != f"Bearer {KEY}":
-                raise Wrong("no key in Authorization: Bearer")
-            if request.content_type != "application/json":
-                raise Wrong("embeddings take application/json")
+            self.check(request, "application/json")
             model, texts = _asked(json.loads(await request.text()))
         except Wrong as wrong:
-            self.refused.append(str(wrong))
-            status = 401 if "key" in str(wrong) else 400
-            return web.json_response({"error": {"message": str(wrong), "type": "invalid_request_error"}}, status=status)
+            return self.refuse(wrong)
         self.models.append(model)
         self.asked.append(texts)
-        if self.hangs:
-            await self._over.wait()
-        if self.status != 200:
-            return web.json_response({"error": {"message": "told to", "type": "server_error"}}, status=self.status)
         if self.body is not None:
-            return web.Response(text=self.body, content_type="application/json")
+            return await self.answer(web.Response(text=self.body, content_type="application/json"))
         data = [{"object": "embedding", "index": n, "embedding": self.vector(text)} for n, text in enumerate(texts)]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
-        return web.json_response({"object": "list", "data": data[::-1], "model": model, "usage": usage})
+        return await self.answer(
+            web.json_response({"object": "list", "data": data[::-1], "model": model, "usage": usage})
+        )
 
     def vector(self, text: str) -> list[float]:
         """The sum of the directions of the words, each the same for words of one meaning."""

@@ -4,13 +4,14 @@ Written from the pages "Create transcription" and "Create speech" of OpenAI's re
 refused with 400 (401 without the key) and noted in `refused`, which a test that ends well finds empty.
 """
 
-import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
+
+from tests.standins.endpoint import Endpoint, Wrong
 
 KEY = "sound-key-0123456789"
 ENDINGS = ("flac", "mp3", "mp4", "mpeg", "mpga", "m4a", "ogg", "wav", "webm")
@@ -41,10 +42,6 @@ _OF_TRANSCRIPTION = {"file", "model", "language", "prompt", "response_format", "
 _OF_SPEECH = {"model", "input", "voice", "response_format", "speed", "instructions", "stream_format"}
 
 
-class Wrong(Exception):
-    """The documentation does not allow the request; the text says why."""
-
-
 @dataclass(frozen=True)
 class Recording:
     """A request to write something down."""
@@ -54,79 +51,43 @@ class Recording:
     model: str
 
 
-class VoiceServer:
+class VoiceServer(Endpoint):
     """See the module.
 
-    says: what is understood of a recording. status: another one than 200 for all requests. hangs: no request is
-    answered. came: called when one comes.
+    says: what is understood of a recording. came: called when a request comes.
     """
 
+    key = KEY
+
     def __init__(self, came: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self.routes = {"/v1/audio/transcriptions": self._transcription, "/v1/audio/speech": self._speech}
         self.says: str | Callable[[bytes], str] = "turn on the light"
-        self.status, self.hangs, self.came = 200, False, came
+        self.came = came
         self.heard: list[Recording] = []
         self.spoken: list[dict[str, Any]] = []
-        self.refused: list[str] = []
-        self._over = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/audio/transcriptions", self._transcription)
-        app.router.add_post("/v1/audio/speech", self._speech)
-        self._runner = web.AppRunner(app, shutdown_timeout=0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._over.set()
-        await self._runner.cleanup()
-        if kind is None:
-            assert self.refused == []
 
     async def _transcription(self, request: web.Request) -> web.Response:
         try:
-            _has_key(request)
-            if request.content_type != "multipart/form-data":
-                raise Wrong("transcriptions take multipart/form-data")
+            self.check(request, "multipart/form-data")
             recording = _recording(dict(await request.post()))
         except Wrong as wrong:
-            return self._refuse(wrong)
+            return self.refuse(wrong)
         self.heard.append(recording)
+        self.came()
         text = self.says if isinstance(self.says, str) else self.says(recording.content)
-        return await self._answer(web.json_response({"text": text}))
+        return await self.answer(web.json_response({"text": text}))
 
     async def _speech(self, request: web.Request) -> web.Response:
         try:
-            _has_key(request)
-            if request.content_type != "application/json":
-                raise Wrong("speech takes application/json")
+            self.check(request, "application/json")
             asked = _speech(json.loads(await request.text()))
         except Wrong as wrong:
-            return self._refuse(wrong)
+            return self.refuse(wrong)
         self.spoken.append(asked)
-        sound = SOUNDS[asked.get("response_format", "mp3")] + asked["input"].encode()
-        return await self._answer(web.Response(body=sound, content_type="application/octet-stream"))
-
-    async def _answer(self, answer: web.Response) -> web.Response:
         self.came()
-        if self.hangs:
-            await self._over.wait()
-        if self.status != 200:
-            return web.json_response({"error": {"message": "told to", "type": "server_error"}}, status=self.status)
-        return answer
-
-    def _refuse(self, wrong: Wrong) -> web.Response:
-        self.refused.append(str(wrong))
-        status = 401 if "key" in str(wrong) else 400
-        return web.json_response({"error": {"message": str(wrong), "type": "invalid_request_error"}}, status=status)
-
-
-def _has_key(request: web.Request) -> None:
-    if request.headers.get("Authorization") != f"Bearer {KEY}":
-        raise Wrong("no key in Authorization: Bearer")
+        sound = SOUNDS[asked.get("response_format", "mp3")] + asked["input"].encode()
+        return await self.answer(web.Response(body=sound, content_type="application/octet-stream"))
 
 
 def _recording(form: dict[str, Any]) -> Recording:
