@@ -34,11 +34,15 @@ class Asked:
 
 @dataclass
 class McpHttp(AbstractAsyncContextManager["McpHttp"]):
-    """The server. plan: as of `mcp_stdio`. events: whether it answers with event streams. seen: all requests."""
+    """The server. plan: as of `mcp_stdio`. events: whether it answers with event streams. seen: all requests.
+
+    moved: an address to which all requests are sent on.
+    """
 
     plan: Path
     events: bool = False
     login: bool = False
+    moved: str = ""
     seen: list[Asked] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)
@@ -89,6 +93,8 @@ class McpHttp(AbstractAsyncContextManager["McpHttp"]):
 
     async def answer(self, asked: Asked) -> Answer:
         """What a request is answered with."""
+        if self.moved:
+            return 307, {"Location": self.moved}, b""
         if asked.path != "/mcp":
             return self._authorize(asked) if self.login else _plain(404, "nothing")
         if self.login and asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
