@@ -215,4 +215,11 @@ FAULTS = (
         "max_sse_event_size=1024 * 1024",
         (f"{_HTTP}a_server_over_http_is_called",),
     ),
+    Fault(
+        "mcp/a-client-gives-commands",
+        "server",
+        "if message.strip().startswith(_COMMANDS):",
+        "if False:",
+        ("tests/bot/cli/test_mcp_server.py::test_a_client_gives_no_commands",),
+    ),
 )
