@@ -14,5 +14,5 @@ def reason(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"what it sent is against the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}."
-    text = " ".join(str(error)[:_LONGEST_REASON].split()) or type(error).__name__
+    text = " ".join(str(error)[:_LONGEST_REASON].split()) or f"the connection broke ({type(error).__name__})"
     return text if text.endswith(".") else f"{text}."

@@ -129,12 +129,13 @@ class Server:
         return output
 
     async def close(self) -> None:
-        """End the connection, and the process with it."""
+        """End the connection, and the process with it; one that is still being made is given up."""
         self._closing = True
         self._gone.set()
+        stands = self._ready is not None and self._ready.done()
         for task in (self._keeper, self._checking):
             if task is not None and not task.done():
-                await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
+                await asyncio.wait({task}, timeout=_CLOSE_SECONDS if stands else 0)
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
@@ -179,7 +180,10 @@ class Server:
         from agent.mcp.connection import connected
 
         changes = asyncio.Event()
-        async with connected(self._settings, partial(self._started, self.name), gone, changes.set) as connection:
+        async with (
+            asyncio.timeout(None) as limit,
+            connected(self._settings, partial(self._started, self.name), gone, changes.set) as connection,
+        ):
             async with asyncio.timeout(self._settings.timeout_seconds):
                 await self._showed(self.name, await connection.listing())
             ready.set_result(connection)
@@ -189,6 +193,8 @@ class Server:
                 await gone.wait()
             finally:
                 watching.cancel()
+            # a server over HTTP may never answer that the session is over
+            limit.reschedule(asyncio.get_running_loop().time() + _CLOSE_SECONDS)
 
     async def _watch(self, connection: "Talk", changes: asyncio.Event) -> None:
         """Look again whenever the server says that what it shows has changed."""

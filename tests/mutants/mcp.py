@@ -222,4 +222,18 @@ FAULTS = (
         "if False:",
         ("tests/bot/cli/test_mcp_server.py::test_a_client_gives_no_commands",),
     ),
+    Fault(
+        "mcp/waits-for-the-end-of-a-session",
+        "Server._hold_open",
+        "limit.reschedule(asyncio.get_running_loop().time() + _CLOSE_SECONDS)",
+        "del limit",
+        (f"{_HTTP}nobody_waits_for_a_server_to_end_its_session",),
+    ),
+    Fault(
+        "mcp/a-stop-waits-for-a-start",
+        "Server.close",
+        "_CLOSE_SECONDS if stands else 0",
+        "_CLOSE_SECONDS",
+        (f"{_WRONG}a_stop_does_not_wait_for_a_server_that_never_answers",),
+    ),
 )

@@ -202,11 +202,12 @@ def _stay(session: Session) -> None:
         signal.signal(number, signal.SIG_IGN)
     if os.fork() == 0:
         os.setsid()
-        if os.fork() == 0:
-            session.note({"pid": os.getpid(), "child": True})
-            while True:
-                time.sleep(60)
-        os._exit(0)
+        child = os.fork()
+        if child:
+            session.note({"pid": child})
+            os._exit(0)
+        while True:
+            time.sleep(60)
     os.wait()
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agent.mcp import server as server_module
 from agent.mcp.login import login
 from bot.mcp.servers import settings_of
 from tests.bot.mcp.house import ECHO, having, offered, results
@@ -61,6 +62,21 @@ async def test_a_server_that_is_away_costs_one_error(tmp_path: Path, plan: Path)
                 assert json.loads(found.text) == {"a": "4"}
                 (found,) = await results(hark, Call("s_slow", {}))
                 assert "has not answered within 1 s" in found.text
+
+
+async def test_nobody_waits_for_a_server_to_end_its_session(
+    tmp_path: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_CLOSE_SECONDS", 0.1)
+    async with (
+        McpHttp(plan, hangs="DELETE") as server,
+        running(tmp_path, config=having(("s", {"url": server.url}))) as hark,
+    ):
+        await results(hark, Call("s_echo", {"a": "1"}))
+        server.sessions.clear()
+        (found,) = await results(hark, Call("s_echo", {"a": "2"}))
+        assert json.loads(found.text) == {"a": "2"}
+        assert server.seen[-1].method == "POST"
 
 
 async def test_what_is_secret_does_not_follow_to_another_host(

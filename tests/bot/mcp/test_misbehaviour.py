@@ -1,13 +1,19 @@
 """MCP servers that break the protocol, talk without end, or will not end: each costs what is broken, and no more."""
 
+import asyncio
+import itertools
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from agent.mcp import server as server_module
 from tests.bot.mcp.house import ECHO, StandIn, having, lives, offered, results, until
 from tests.service import running
 from tests.standins.script import Call
+from tests.watch import PATIENCE
 
 
 async def test_a_tool_against_the_protocol_is_left_out_alone(
@@ -99,3 +105,39 @@ async def test_a_server_that_ends_by_nothing_ends_with_all_that_it_started(tmp_p
         assert len(stand_in.running()) == 2
     assert len(stand_in.pids) == 2
     assert not any(map(lives, stand_in.pids))
+
+
+async def test_a_stop_does_not_wait_for_a_server_that_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_CLOSE_SECONDS", 3600)
+    stand_in = StandIn(tmp_path / "mcp", ECHO, mute=True, stays=True)
+    async with asyncio.timeout(PATIENCE), running(tmp_path, config=having(("s", stand_in.server))):
+        await until(lambda: any(one.get("method") == "initialize" for one in stand_in.log))
+    assert len(stand_in.pids) == 2
+    assert stand_in.running() == []
+
+
+@pytest.mark.parametrize(("turns", "restarts"), [(24, 12), pytest.param(1000, 20, marks=pytest.mark.soak)])
+async def test_processes_are_those_of_the_servers_over_turns_and_restarts(
+    tmp_path: Path, turns: int, restarts: int
+) -> None:
+    ends = {"die": {"exit": 3}, "close": {"then": "closes"}, "leave": {"then": "ends"}}
+    plain = StandIn(tmp_path / "s", ECHO, *({"name": name, "does": does} for name, does in ends.items()))
+    stays = StandIn(tmp_path / "t", ECHO, stays=True)
+    how = itertools.cycle(("kill", *ends))
+    async with running(tmp_path, config=having(("s", plain.server), ("t", stays.server))) as hark:
+        for turn in range(turns):
+            found = await results(hark, *(Call(f"{name}_echo", {"a": str(turn)}) for name in "st"))
+            assert [json.loads(one.text) for one in found] == [{"a": str(turn)}] * 2
+            assert (len(plain.running()), len(stays.running())) == (1, 2)
+            if turn % (turns // restarts):
+                continue
+            if (end := next(how)) == "kill":
+                for pid in (*plain.running(), stays.pids[-2]):
+                    os.kill(pid, signal.SIGKILL)
+            else:
+                await results(hark, Call(f"s_{end}", {}))
+        assert len(plain.pids) >= restarts
+        assert len(plain.calls) == turns + restarts - restarts // 4
+    assert not any(map(lives, (*plain.pids, *stays.pids)))

@@ -112,20 +112,6 @@ async def test_stop_ends_a_call_at_once_and_the_server_is_told(tmp_path: Path) -
         assert told["params"]["requestId"] == call["id"]
 
 
-async def test_one_process_for_a_server_over_many_calls_and_restarts(tmp_path: Path) -> None:
-    stand_in = StandIn(tmp_path / "mcp", ECHO)
-    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
-        for number in range(20):
-            found = await results(hark, *(Call("s_echo", {"a": f"{number} {n}"}) for n in range(5)))
-            assert not any(one.is_error for one in found)
-            (pid,) = stand_in.running()
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: not stand_in.running() and not hark.service.parts.mcp.connected)
-        await results(hark, Call("s_echo", {"a": "last"}))
-        assert len(stand_in.running()) == 1
-    assert stand_in.running() == []
-
-
 async def test_a_huge_answer_is_cut_and_one_against_the_protocol_is_one_sentence(tmp_path: Path) -> None:
     huge = {"name": "huge", "does": {"text": "é" * 1_000_001}}
     wrong = {"name": "wrong", "does": {"content": [{"type": "hologram"}]}}
