@@ -110,7 +110,7 @@ async def test_a_server_that_ends_by_nothing_ends_with_all_that_it_started(tmp_p
 async def test_a_stop_does_not_wait_for_a_server_that_never_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "_CLOSE_SECONDS", 3600)
+    monkeypatch.setattr(server_module, "_CLOSE_SECONDS", PATIENCE + 5)
     stand_in = StandIn(tmp_path / "mcp", ECHO, mute=True, stays=True)
     async with asyncio.timeout(PATIENCE), running(tmp_path, config=having(("s", stand_in.server))):
         await until(lambda: any(one.get("method") == "initialize" for one in stand_in.log))
