@@ -236,4 +236,11 @@ FAULTS = (
         "_CLOSE_SECONDS",
         (f"{_WRONG}a_stop_does_not_wait_for_a_server_that_never_answers",),
     ),
+    Fault(
+        "mcp/a-lost-call-is-made-again",
+        "Server.call",
+        'raise self._error("has ended during the call, whose outcome is unknown.") from error',
+        "return await self.call(shown, arguments, update)",
+        ("tests/crash/test_explorer.py::test_nothing_happens[server]",),
+    ),
 )
