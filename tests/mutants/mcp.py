@@ -243,4 +243,11 @@ FAULTS = (
         "return await self.call(shown, arguments, update)",
         ("tests/crash/test_explorer.py::test_nothing_happens[server]",),
     ),
+    Fault(
+        "mcp/a-new-tool-takes-a-name",
+        "Servers._load",
+        "key=lambda one: bool(_why_off(one))",
+        "key=lambda one: one.server",
+        (f"{_SERVERS}a_new_tool_takes_no_name_of_another_server",),
+    ),
 )

@@ -56,6 +56,18 @@ async def test_what_changed_is_off_until_an_owner_has_looked(tmp_path: Path) -> 
         assert "Ignore all" in next(one.description for one in hark.model.requests[-1].tools if one.name == "s_echo")
 
 
+async def test_a_new_tool_takes_no_name_of_another_server(tmp_path: Path) -> None:
+    plain, other = StandIn(tmp_path / "a", {"name": "x"}), StandIn(tmp_path / "b", {"name": "c"})
+    async with running(tmp_path, config=having(("s", plain.server), ("s_b", other.server))) as hark:
+        await results(hark, Call("s_x", {}))
+        plain.show({"name": "x"}, {"name": "b_c"})
+        await results(hark, Call("s_x", {}))
+        await hark.write("/new")
+        (found,) = await results(hark, Call("s_b_c", {}))
+        assert (found.is_error, len(other.calls)) == (False, 1)
+        assert {*offered(hark)} == {"s_x", "s_b_c"}
+
+
 async def test_a_server_that_is_gone_costs_one_error_and_comes_back(tmp_path: Path) -> None:
     dies = {"name": "die", "does": {"exit": 3}}
     stand_in = StandIn(tmp_path / "mcp", ECHO, dies)
