@@ -1,1 +1,1 @@
-"""Tools of MCP servers. Only `talk`, `pipes` and `login` import the package `mcp`, and only once a server is needed."""
+"""Tools of MCP servers. Only `connection`, `talk`, `pipes` and `login` import the package, once a server is needed."""

@@ -7,7 +7,7 @@ ends with everything that it started, and also when this process dies.
 import asyncio
 import os
 import select
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from mcp.types import jsonrpc_message_adapter
 
 from agent.sandbox.base import Launch
 from agent.tools.leftovers import start_time
-from agent.tools.process import GatedProcess, at_most
+from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, at_most
 
-_MOST_MESSAGES = 1000  # that wait to be read, or to be sent
-_LONGEST_LINE = 32 * 1024**2
+_MOST_MESSAGES = 1000  # that wait to be sent
+LONGEST_LINE = 32 * 1024**2  # of one message
 # Seconds: for a server to end by itself once its input is closed, then between TERM and KILL, and between looks whether
 # its full input has room.
 _LEAVE_SECONDS, _END_SECONDS, _FULL_SECONDS = 0.5, 0.5, 0.01
@@ -61,27 +61,22 @@ class Errors:
 
 
 class _Lines:
-    """Cuts output into messages and passes them on; a server that floods is given up."""
+    """Cuts output into lines."""
 
-    def __init__(self, into: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-        self._into, self._begun = into, bytearray()
+    def __init__(self) -> None:
+        self._begun = bytearray()
 
-    def take(self, data: bytes) -> None:
-        """Take output of the server."""
-        *lines, rest = (bytes(self._begun) + data).split(b"\n") if b"\n" in data else (data,)
-        if not lines:
-            self._begun += rest
+    def of(self, data: bytes) -> Sequence[bytes]:
+        """Return the lines that end with this output. Raises ValueError when one is too long."""
+        self._begun += data
+        if b"\n" not in data:
+            lines = list[bytes]()
         else:
+            *lines, rest = bytes(self._begun).split(b"\n")
             self._begun = bytearray(rest)
-        try:
-            if len(self._begun) > _LONGEST_LINE:
-                self._into.close()
-            for line in filter(bytes.strip, lines):
-                self._into.send_nowait(_message(line))
-        except anyio.WouldBlock:
-            self._into.close()
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            pass  # nobody listens any more
+        if len(self._begun) > LONGEST_LINE:
+            raise ValueError("a line is too long")
+        return [*filter(bytes.strip, lines)]
 
 
 def _message(line: bytes) -> SessionMessage | Exception:
@@ -104,11 +99,17 @@ async def over_pipes(
     started: awaited with its pid and start time before it may do anything. errors: takes its standard error. gone: set
     when it has ended.
     """
-    received, read = anyio.create_memory_object_stream[SessionMessage | Exception](_MOST_MESSAGES)
+    received, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
     write, sending = anyio.create_memory_object_stream[SessionMessage](_MOST_MESSAGES)
+    chunks = asyncio.Queue[bytes | None]()  # one, and the end
     with closing(received), closing(read), closing(write), closing(sending):
+
+        def take(data: bytes) -> None:
+            chunks.put_nowait(data)
+            process.pause_output()
+
         try:
-            process = GatedProcess(launch, folder, _Lines(received).take, has_input=True, errors=errors.writer)
+            process = GatedProcess(launch, folder, take, has_input=True, errors=errors.writer)
         finally:
             os.close(errors.writer)
         async with process:
@@ -116,16 +117,17 @@ async def over_pipes(
             await started(process.pid, pid_started or "")
             process.open_gate()
             sender = asyncio.create_task(_send(sending, process), name="mcp-send")
-            watcher = asyncio.create_task(_watch(process, received, gone), name="mcp-watch")
+            watcher = asyncio.create_task(_watch(process, chunks), name="mcp-watch")
+            receiver = asyncio.create_task(_receive(process, chunks, received, gone), name="mcp-receive")
             try:
                 yield read, write
                 process.close_input()
                 await at_most(_LEAVE_SECONDS, process.wait())
                 await process.end(_END_SECONDS)
             finally:
-                sender.cancel()
-                watcher.cancel()
-                await asyncio.gather(sender, watcher, return_exceptions=True)
+                for task in (sender, watcher, receiver):
+                    task.cancel()
+                await asyncio.gather(sender, watcher, receiver, return_exceptions=True)
 
 
 async def _send(sending: MemoryObjectReceiveStream[SessionMessage], process: GatedProcess) -> None:
@@ -146,11 +148,33 @@ def _written(process: GatedProcess, data: bytes) -> bool:
     return True
 
 
-async def _watch(
+async def _watch(process: GatedProcess, chunks: "asyncio.Queue[bytes | None]") -> None:
+    """Tell of the end: of the process, or of its output, without which it cannot answer any more."""
+    ends = [asyncio.create_task(one) for one in (process.wait(), process.last_words(None))]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in ends:
+            one.cancel()
+    await process.last_words(OUTPUT_GRACE_SECONDS)
+    chunks.put_nowait(None)
+
+
+async def _receive(
     process: GatedProcess,
+    chunks: "asyncio.Queue[bytes | None]",
     received: MemoryObjectSendStream[SessionMessage | Exception],
     gone: asyncio.Event,
 ) -> None:
-    await process.wait()
-    received.close()
-    gone.set()
+    """Pass messages on as fast as they are taken: a server that says more has to wait, and no answer of it is lost."""
+    lines = _Lines()
+    try:
+        while (data := await chunks.get()) is not None:
+            for line in lines.of(data):
+                await received.send(_message(line))
+            process.resume_output()
+    except (ValueError, anyio.BrokenResourceError):  # a line that never ends, or nobody listens any more
+        pass
+    finally:
+        received.close()
+        gone.set()

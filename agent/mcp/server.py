@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from agent.errors import ToolError
+from agent.mcp.failures import reason
 from agent.mcp.settings import Settings
 from agent.mcp.tools import Shown
 from agent.message import Provenance, ToolOutput
@@ -85,15 +86,15 @@ class Server:
             raise self._error(f"has not started within {_PATIENCE_SECONDS:g} s; it goes on with that.")
         return self._ready.result()
 
-    async def _looked(self) -> "Talk":
+    async def _looked(self, talk: "Talk") -> "Talk":
         """Return a connection over which the server has just told what it shows; one that is broken is made anew."""
-        talk = await self.connect()
         try:
-            await self._showed(self.name, await talk.listing())
+            shown = await talk.listing()
         except Exception as error:
             log.info("an MCP server does not answer any more", server=self.name, reason=talk.why(error))
-            self._gone.set()
+            talk.gone.set()
             return await self.connect()
+        await self._showed(self.name, shown)
         return talk
 
     async def call(self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None]) -> ToolOutput:
@@ -102,13 +103,13 @@ class Server:
         talk = await self.connect()
         try:
             async with asyncio.timeout(seconds):
-                talk = await self._looked()
+                talk = await self._looked(talk)
                 if why := self._why_off(self.name, shown):
                     raise Refused(f"It was not called: {why}.")
                 task = self._hold(asyncio.create_task(talk.call(shown, arguments, update)))
                 await asyncio.wait({task})
         except TimeoutError:
-            self._check()
+            self._check(talk)
             outcome = "its outcome is unknown" if task else "it was not called"
             raise self._error(f"has not answered within {seconds:g} s, so the call was given up; {outcome}.") from None
         finally:
@@ -119,7 +120,7 @@ class Server:
         except asyncio.CancelledError:
             raise self._error("was stopped during the call; its outcome is unknown.") from None
         except Exception as error:
-            self._check()
+            self._check(talk)
             if talk.is_lost(error):
                 raise self._error("has ended during the call, whose outcome is unknown.") from error
             why = str(error) if isinstance(error, ToolError) else talk.why(error)
@@ -128,12 +129,13 @@ class Server:
         return output
 
     async def close(self) -> None:
-        """End the connection, and the process with it."""
+        """End the connection, and the process with it; one that is still being made is given up."""
         self._closing = True
         self._gone.set()
+        stands = self._ready is not None and self._ready.done()
         for task in (self._keeper, self._checking):
             if task is not None and not task.done():
-                await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
+                await asyncio.wait({task}, timeout=_CLOSE_SECONDS if stands else 0)
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
@@ -161,7 +163,7 @@ class Server:
         except ToolError as error:
             why = str(error)
         except Exception as error:
-            why = f"{type(error).__name__}: {error}" if str(error) else "it has not answered in time."
+            why = reason(error)
         finally:
             if not self._closing:
                 self._failures += 1
@@ -174,11 +176,14 @@ class Server:
                 ready.exception()  # whoever waited may be gone
 
     async def _hold_open(self, ready: "asyncio.Future[Talk]", gone: asyncio.Event) -> None:
-        await asyncio.to_thread(importlib.import_module, "agent.mcp.talk")  # heavy
-        from agent.mcp import talk
+        await asyncio.to_thread(importlib.import_module, "agent.mcp.connection")  # heavy
+        from agent.mcp.connection import connected
 
         changes = asyncio.Event()
-        async with talk.connected(self._settings, partial(self._started, self.name), gone, changes.set) as connection:
+        async with (
+            asyncio.timeout(None) as limit,
+            connected(self._settings, partial(self._started, self.name), gone, changes.set) as connection,
+        ):
             async with asyncio.timeout(self._settings.timeout_seconds):
                 await self._showed(self.name, await connection.listing())
             ready.set_result(connection)
@@ -188,6 +193,8 @@ class Server:
                 await gone.wait()
             finally:
                 watching.cancel()
+            # a server over HTTP may never answer that the session is over
+            limit.reschedule(asyncio.get_running_loop().time() + _CLOSE_SECONDS)
 
     async def _watch(self, connection: "Talk", changes: asyncio.Event) -> None:
         """Look again whenever the server says that what it shows has changed."""
@@ -197,20 +204,19 @@ class Server:
             await self._showed(self.name, await connection.listing())
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    def _check(self) -> None:
+    def _check(self, talk: "Talk") -> None:
         """See whether the server still answers after a call that went wrong; the next calls wait for it."""
-        if self._checking is None and self._ready is not None and self._ready.done() and not self._gone.is_set():
-            self._checking = asyncio.create_task(self._alive(), name=f"mcp-check-{self.name}")
+        if self._checking is None and not talk.gone.is_set():
+            self._checking = asyncio.create_task(self._alive(talk), name=f"mcp-check-{self.name}")
 
-    async def _alive(self) -> None:
-        assert self._ready is not None
-        gone = self._gone
+    async def _alive(self, talk: "Talk") -> None:
+        keeper = self._keeper
         try:
             async with asyncio.timeout(min(_ALIVE_SECONDS, self._settings.timeout_seconds)):
-                await (await self._ready).listing()
+                await talk.listing()
         except Exception:
-            gone.set()
-            if self._keeper is not None:
-                await asyncio.wait({self._keeper}, timeout=_CLOSE_SECONDS)
+            talk.gone.set()
+            if keeper is not None:
+                await asyncio.wait({keeper}, timeout=_CLOSE_SECONDS)
         finally:
             self._checking = None

@@ -3,51 +3,47 @@
 import asyncio
 import base64
 import json
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import httpx2
 import structlog
 from jsonschema import SchemaError  # type: ignore[import-untyped]
 from jsonschema.validators import validator_for  # type: ignore[import-untyped]
 from mcp import ClientSession, MCPError, types
-from mcp.client import Transport
-from mcp.client.session import MessageHandlerFnT
-from mcp.client.streamable_http import streamable_http_client
-from pydantic import ValidationError
 
-from agent.errors import ToolError
 from agent.fences import unfenced
 from agent.images import MAX_IMAGE_BYTES, image_type
-from agent.mcp.login import auth
-from agent.mcp.pipes import Errors, over_pipes
-from agent.mcp.settings import Settings
 from agent.mcp.tools import PROMPT, RESOURCE, Shown
 from agent.message import Image, Provenance, ToolOutput
 
 log = structlog.get_logger()
+P = TypeVar("P", bound=types.PaginatedResult)
 
+_MOST_PAGES = 500
 _MOST_TOOLS = 500
 _LONGEST_SCHEMA = 64 * 1024
 _LONGEST_DESCRIPTION = 4000
 _MOST_LISTED = 200
 _LONGEST_RESULT = 1_000_000
 _MOST_IMAGES = 5
-_CONNECT_SECONDS = 30.0
 
 
 class Talk:
     """A connection that stands."""
 
-    def __init__(self, server: str, session: ClientSession, why: Callable[[BaseException], str]) -> None:
-        """why: returns why something failed."""
-        self._session, self.why = session, why
-        self._server, self._origins = server, (Provenance("mcp", server),)
-        self._left_out = set[str]()
+    def __init__(
+        self,
+        server: str,
+        session: ClientSession,
+        leave_out: Callable[[str, str], None],
+        why: Callable[[BaseException], str],
+        gone: asyncio.Event,
+    ) -> None:
+        """leave_out: says that something is not used, and why. why: returns why something failed. gone: set when the
+        server has ended, or to end the connection."""
+        self._session, self._leave_out, self.why, self.gone = session, leave_out, why, gone
+        self._origins = (Provenance("mcp", server),)
 
     def is_lost(self, error: Exception) -> bool:
         """Whether what failed is that the connection ended."""
@@ -55,14 +51,13 @@ class Talk:
 
     async def listing(self) -> Sequence[Shown]:
         """Return all that the server shows, in its order."""
-        found, cursor = list[Shown](), None
+        found = list[Shown]()
         has = self._session.server_capabilities or types.ServerCapabilities()
-        while has.tools is not None:
-            page = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-            found += [shown for one in page.tools if self._is_sound(shown := _shown(one))]
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= _MOST_TOOLS:
-                break
+        if has.tools is not None:
+            async for page in _pages(self._session.list_tools):
+                found += [shown for one in page.tools if self._is_sound(shown := _shown(one))]
+                if len(found) >= _MOST_TOOLS:
+                    break
         found = found[:_MOST_TOOLS]
         names = {one.name for one in found}
         if has.resources is not None and RESOURCE.name not in names:
@@ -74,9 +69,8 @@ class Talk:
     def _is_sound(self, shown: Shown) -> bool:
         """Whether providers can take the schema of a tool: a request with one that they refuse fails as a whole."""
         why = _wrong_with(shown.schema)
-        if why and shown.name not in self._left_out:
-            self._left_out.add(shown.name)
-            log.warning("a tool is left out for its schema", server=self._server, tool=shown.name, reason=why)
+        if why:
+            self._leave_out(shown.name, why)
         return not why
 
     async def call(self, shown: Shown, arguments: dict[str, Any], update: Callable[[str], None]) -> ToolOutput:
@@ -100,11 +94,9 @@ class Talk:
             read = await self._session.read_resource(str(uri))
             return self._output([_content(one) for one in read.contents])
         lines = list[str]()
-        cursor: str | None = None
-        while len(lines) < _MOST_LISTED:
-            page = await self._session.list_resources(params=types.PaginatedRequestParams(cursor=cursor))
+        async for page in _pages(self._session.list_resources):
             lines += [f"{one.uri} {one.title or one.name}: {one.description or ''}" for one in page.resources]
-            if (cursor := page.next_cursor) is None:
+            if len(lines) >= _MOST_LISTED:
                 break
         try:
             templates = (await self._session.list_resource_templates()).resource_templates
@@ -118,11 +110,13 @@ class Talk:
             given = {key: str(value) for key, value in (arguments.get("arguments") or {}).items()}
             got = await self._session.get_prompt(str(name), given)
             return self._output([part for one in got.messages for part in (f"[{one.role}]", one.content)])
-        page = await self._session.list_prompts()
-        lines = []
-        for one in page.prompts[:_MOST_LISTED]:
-            takes = ", ".join(f"{it.name}{' (required)' if it.required else ''}" for it in one.arguments or ())
-            lines.append(f"{one.name}({takes}): {one.description or one.title or ''}")
+        lines = list[str]()
+        async for page in _pages(self._session.list_prompts):
+            for one in page.prompts:
+                takes = ", ".join(f"{it.name}{' (required)' if it.required else ''}" for it in one.arguments or ())
+                lines.append(f"{one.name}({takes}): {one.description or one.title or ''}")
+            if len(lines) >= _MOST_LISTED:
+                break
         return self._output(("\n".join(lines) or "There are none.",))
 
     def _output(self, content: Iterable[Any], *, is_error: bool = False) -> ToolOutput:
@@ -138,6 +132,17 @@ class Talk:
             whole = f"{whole[:_LONGEST_RESULT]}\n[the rest of {len(whole)} characters is left out]"
         text = unfenced(whole) or ("" if images else "[no output]")
         return ToolOutput(text=text, is_error=is_error, images=tuple(images), origins=self._origins)
+
+
+async def _pages(ask: Callable[..., Awaitable[P]]) -> AsyncIterator[P]:
+    """Yield what a server lists, page by page; one that always has another is not believed for ever."""
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await ask(params=types.PaginatedRequestParams(cursor=cursor))
+        yield page
+        cursor = page.next_cursor
+        if not cursor:  # some servers say the end with an empty one
+            return
 
 
 @lru_cache(maxsize=2000)
@@ -187,84 +192,3 @@ def _told(one: types.ContentBlock) -> str:
         case types.EmbeddedResource():
             return f"[{one.resource.mime_type or 'data'} of {one.resource.uri} is not shown]"
     return f"[{one.mime_type} is not shown]"
-
-
-@asynccontextmanager
-async def connected(
-    settings: Settings,
-    started: Callable[[int, str], Awaitable[None]],
-    gone: asyncio.Event,
-    changed: Callable[[], None],
-) -> AsyncIterator[Talk]:
-    """Connect to a server until the context is left.
-
-    started: awaited with the pid and start time of its process, before that may do anything. gone: set when the server
-    has ended. changed: called when the server says that its tools have. Raises ToolError with the reason.
-    """
-    errors: Errors | None = None
-    shut_out = False
-
-    def why(error: BaseException) -> str:
-        return f"it wants a login: `hark mcp login {settings.name}`." if shut_out else reason(error)
-
-    async def look(response: httpx2.Response) -> None:
-        nonlocal shut_out
-        shut_out = response.status_code == 401 if response.url == settings.url else shut_out
-
-    async def hear(message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            changed()
-
-    async with AsyncExitStack() as stack:
-        try:
-            if settings.launch is not None:
-                if not os.path.isabs(settings.launch.argv[0]):
-                    raise ToolError(f"there is no program `{settings.launch.argv[0]}`.")
-                errors = Errors()
-                stack.callback(errors.close)
-                transport: Transport = over_pipes(settings.launch, Path.cwd(), started, errors, gone)
-            else:
-                limits = httpx2.Timeout(_CONNECT_SECONDS, read=settings.timeout_seconds + 30)
-                http = httpx2.AsyncClient(headers=dict(settings.headers), timeout=limits, auth=auth(settings))
-                http.event_hooks = {"response": [look]}
-                transport = streamable_http_client(settings.url, http_client=await stack.enter_async_context(http))
-            info = types.Implementation(name="hark", version="1")
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                session = await stack.enter_async_context(_session(transport, info, hear))
-        except Exception as error:
-            await asyncio.sleep(0.05 if errors else 0)  # its last words may be on their way
-            last = f" It last wrote: {errors.line}" if errors and errors.line else ""
-            raise ToolError(f"{why(error)}{last}") from error
-        yield Talk(settings.name, session, why)
-
-
-@asynccontextmanager
-async def _session(
-    transport: Transport, info: types.Implementation, hear: MessageHandlerFnT
-) -> AsyncIterator[ClientSession]:
-    """Speak over a transport, in a version of the protocol that both know.
-
-    The handshake of the older versions comes first: all servers answer it, also those that end, or never answer, when
-    they are asked something else before; and only there a server tells by itself that what it shows has changed.
-    """
-    async with transport as streams, ClientSession(*streams, client_info=info, message_handler=hear) as session:
-        try:
-            await session.initialize()
-        except MCPError as error:
-            if error.code not in (types.METHOD_NOT_FOUND, types.UNSUPPORTED_PROTOCOL_VERSION):
-                raise
-            await session.discover()
-        yield session
-
-
-def reason(error: BaseException) -> str:
-    """Return why something failed, in one sentence."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, TimeoutError):
-        return "it has not answered in time."
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"what it sent is against the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}."
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if text.endswith(".") else f"{text}."

@@ -142,8 +142,17 @@ class GatedProcess:
         code = self._popen.poll()
         return code if self._status is None else self._status
 
-    async def last_words(self, seconds: float) -> None:
-        """Wait for the end of the output, at most so many seconds."""
+    def pause_output(self) -> None:
+        """Let the command wait with its output, once the pipe is full."""
+        asyncio.get_running_loop().remove_reader(self._reader)
+
+    def resume_output(self) -> None:
+        """Pass output on again."""
+        if not self._output_ended.is_set():
+            asyncio.get_running_loop().add_reader(self._reader, self._read)
+
+    async def last_words(self, seconds: float | None) -> None:
+        """Wait for the end of the output, at most so many seconds; None: however long that takes."""
         await at_most(seconds, self._output_ended.wait())
 
     def _close(self) -> None:
@@ -227,8 +236,8 @@ def ending(status: int | None, why: str = "") -> str:
         return f"ended by signal {-status}"
 
 
-async def at_most(seconds: float, waiting: Coroutine[None, None, object]) -> None:
-    """Wait for something, at most so many seconds."""
+async def at_most(seconds: float | None, waiting: Coroutine[None, None, object]) -> None:
+    """Wait for something, at most so many seconds, if there is a bound."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await waiting

@@ -34,6 +34,7 @@ LONGEST = 50_000
 _LOOKS = ToolAnnotations(read_only_hint=True)
 _SAYS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 
+_COMMANDS = ("/", "!")  # so they begin, on one platform or another
 _SESSION = "A session's key or a transcript's id, as `sessions` names them, or the beginning of one."
 _TO = "<channel>:<chat id or name>, or the key of a session on a platform, as `sessions` names it."
 SessionName = Annotated[str, Field(description=_SESSION, min_length=1)]
@@ -106,6 +107,8 @@ def server(config: Config) -> MCPServer:
     @made.tool(annotations=_SAYS, structured_output=False)
     async def ask(message: Said, session: OwnSession = "mcp", wait: Wait = 120) -> str:
         """Let Hark's agent, with its tools and memory, answer or do something. What is risky it asks its people."""
+        if message.strip().startswith(_COMMANDS):  # some decide requests
+            raise ToolError("What begins with / or ! is a command, and those are for people. Say it in words.")
         async with _service(config) as client:
             run = await client.submit(message, session, uuid4().hex)
             return _answer(await client.wait(run, wait))

@@ -143,7 +143,8 @@ class Servers:
         self._unseen = {*self._servers} - {*seen}
         self._pins = {(one.server, one.name): one for one in pinned if one.server in self._servers}
         found = dict[str, Tool[Any]]()
-        for one in self._pins.values():
+        # What is off comes last: it takes no name from what an owner has looked at.
+        for one in sorted(self._pins.values(), key=lambda one: bool(_why_off(one))):
             tool = self._tool(one)
             if found.setdefault(tool.name, tool) is not tool:
                 log.warning("two tools of MCP servers have the same name", tool=tool.name)

@@ -15,6 +15,7 @@ from tests.crash.child_checks import SPAWNED, check_children
 from tests.crash.hooked import UNSAID, check_heard, check_hooked
 from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
+from tests.crash.served import check_served
 from tests.crash.world import World
 from tests.serving import MOST_SENDS
 from tests.stored import Like
@@ -53,6 +54,7 @@ def check(world: World) -> list[str]:
         _memories,
         check_hooked,
         check_heard,
+        check_served,
     ):
         wrong += part(world)
     return wrong

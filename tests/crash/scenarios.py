@@ -18,7 +18,7 @@ class Scenario:
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
     platform that tells everything once. preview: answers grow in messages that are edited. mode, background,
-    hooked and tokens: see World.
+    hooked, served and tokens: see World.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Scenario:
     tokens: int | None = None
     background: dict[str, Any] | None = None
     hooked: bool = False
+    served: bool = False
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
@@ -47,6 +48,7 @@ class Scenario:
             tokens=self.tokens,
             background=self.background,
             hooked=self.hooked,
+            served=self.served,
         )
 
 
@@ -421,6 +423,7 @@ SCENARIOS = (
     Scenario("files", _files),
     Scenario("voice", _voice),
     Scenario("hooks", writes("A1 2p+count+look | 1p", "B2 1p", "B3 2p", "A4 1p"), hooked=True),
+    Scenario("server", writes("A1 m_count | m_die+m_count | 1p"), served=True),
     Scenario("move", _move),
     Scenario("console", _console),
     Scenario("missed", _missed, listening=True),

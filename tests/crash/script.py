@@ -6,7 +6,7 @@ steering text: its words are added to the next answer. `first` is a call that sa
 `H1 2f+1p | ok` fails twice for its key, then says a paragraph, then that there is nothing to say. Beats find it in
 HEARTBEAT.md, jobs in their prompts. `spawn` starts a sub-agent with the script TASK, under a token of its own that
 begins with `S`; what that comes to is answered with a paragraph. `letter` reads a file that nobody vouches for,
-`remember` writes a memory.
+`remember` writes a memory, `m_count` and `m_die` are tools of an MCP server.
 """
 
 import re
@@ -41,6 +41,8 @@ TOOLS = (
     "spawn",
     "letter",
     "remember",
+    "m_count",
+    "m_die",
     STAY_SILENT,
 )
 

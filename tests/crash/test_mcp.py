@@ -38,7 +38,7 @@ def answer(request: Request) -> list[Part]:
 @pytest.mark.parametrize("dying", ["service", "server", "service and server"])
 async def test_a_death_in_the_middle_of_a_call(dying: str, fresh: Callable[[], Path]) -> None:
     home = fresh()
-    stand_in = StandIn(home / "mcp", _WAITS)
+    stand_in = StandIn(home / "mcp", _WAITS, stays=True)  # it has a child, and neither ends by itself
     telegram, model = TelegramServer(), OpenAIServer(keys=("sk-test-key",), models=("gpt-test",))
     model.default = answer
 
@@ -61,14 +61,14 @@ async def test_a_death_in_the_middle_of_a_call(dying: str, fresh: Callable[[], P
                 await asyncio.to_thread(service.join)
                 await until(lambda: not stand_in.running())
                 service = serve()
-            stand_in.show(_COUNT, **({"dies": "no more"} if dying == "service and server" else {}))
+            stand_in.show(_COUNT, stays=True, **({"dies": "no more"} if dying == "service and server" else {}))
             told = _LOST if dying == "server" else INTERRUPTED
             await until(lambda: told in " ".join(" ".join(telegram.texts()).split()))
             telegram.write("and again", user=ALICE)
             await until(lambda: "".join(telegram.texts()).count("It says:") == 2)
             assert ("no more" in " ".join(telegram.texts())) == (dying == "service and server")
             assert len(stand_in.calls) == 1 + (dying != "service and server")
-            assert len(stand_in.running()) == (dying != "service and server")
+            assert len(stand_in.running()) == 2 * (dying != "service and server")
         finally:
             service.terminate()
             await asyncio.to_thread(service.join)

@@ -22,7 +22,9 @@ from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.config.budget import Budget, Limit
+from bot.config.mcp import Mcp
 from bot.config.model import Agent, Channels, Config, Queue
+from bot.config.tools import Tools
 from bot.config.voice import Transcription
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_routes import EventStream
@@ -46,6 +48,7 @@ from tests.crash.model import FaithfulModel
 from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update, place_of
 from tests.crash.process import Asking, Counting, End, Process, Sending, Waiting, drop_tasks, let_go
 from tests.crash.script import alone, is_beat, parse
+from tests.crash.served import SERVER, server_of
 from tests.crash.ticks import Ticks
 from tests.serving import assemble
 from tests.stored import Stored
@@ -68,7 +71,7 @@ class World:
     says so.
     tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
     writes in chat A is an owner then.
-    hooked: hooks are asked, see `hooked.py`.
+    hooked: hooks are asked, see `hooked.py`. served: there is an MCP server, see `served.py`.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
     """
 
@@ -92,6 +95,7 @@ class World:
     tokens: int | None = None
     background: dict[str, Any] | None = None
     hooked: bool = False
+    served: bool = False
     seen_by_hooks: list[tuple[str, str]] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
@@ -130,6 +134,7 @@ class World:
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
+        self.server = server_of(self)
         self.config = _config(self)
 
     # What the service and the people use.
@@ -587,6 +592,8 @@ def _config(world: World) -> Config:
         transcription=Transcription(command=("cat", "{file}")),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
         queue=Queue(debounce_ms=world.debounce, mode=world.mode, cap=world.cap, drop=world.drop),
+        mcp=Mcp.model_validate({"servers": {SERVER: world.server.server} if world.server else {}}),
+        tools=Tools.model_validate({"untrusted": {"mcp": "allow"}}),
         workspace=world.root / "workspace",
         state=world.root / "state",
     )

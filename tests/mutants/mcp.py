@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _SERVERS, _HTTP = "tests/bot/mcp/test_servers.py::test_", "tests/bot/mcp/test_http.py::test_"
+_WRONG = "tests/bot/mcp/test_misbehaviour.py::test_"
 _CHANGED = f"{_SERVERS}what_changed_is_off_until_an_owner_has_looked"
 _LINE = "tests/bot/mcp/test_command_line.py::test_with"
 
@@ -12,8 +13,8 @@ FAULTS = (
     Fault(
         "mcp/changes-are-not-looked-for",
         "Server._looked",
-        "await self._showed(self.name, await talk.listing())",
-        "await talk.listing()",
+        "await self._showed(self.name, shown)",
+        "pass",
         (f"{_SERVERS}a_listing_that_changes_while_it_is_connected_is_seen",),
     ),
     Fault(
@@ -164,5 +165,89 @@ FAULTS = (
         "self.context.token_expiry_time, self.context.oauth_metadata = kept.until, kept.metadata",
         "del kept",
         (f"{_HTTP}a_login_is_kept_for_this_user_alone_and_renewed",),
+    ),
+    Fault(
+        "mcp/one-tool-spoils-all",
+        "_Connection.send_raw_request",
+        "if self._is_in_order(",
+        "if True or self._is_in_order(",
+        (f"{_WRONG}a_tool_against_the_protocol_is_left_out_alone",),
+    ),
+    Fault(
+        "mcp/left-out-at-each-look",
+        "_Connection.leave_out",
+        "self._left_out.add(name)",
+        "pass",
+        (f"{_WRONG}a_tool_against_the_protocol_is_left_out_alone",),
+    ),
+    Fault(
+        "mcp/unread-output-is-kept",
+        "over_pipes",
+        "process.pause_output()",
+        "received.close() if chunks.qsize() > 1 else None",
+        (f"{_WRONG}many_messages_before_an_answer_do_not_cost_it",),
+    ),
+    Fault(
+        "mcp/waits-for-a-closed-output",
+        "_watch",
+        "(process.wait(), process.last_words(None))",
+        "(process.wait(),)",
+        (f"{_WRONG}a_server_that_closes_its_output_and_lives_on_is_started_anew",),
+    ),
+    Fault(
+        "mcp/pages-without-end",
+        "_pages",
+        "for _ in range(_MOST_PAGES):",
+        "while True:",
+        (f"{_WRONG}a_list_without_end_ends",),
+    ),
+    Fault(
+        "mcp/an-empty-cursor",
+        "_pages",
+        "if not cursor:",
+        "if cursor is None:",
+        (f"{_WRONG}a_list_without_end_ends",),
+    ),
+    Fault(
+        "mcp/short-events",
+        "connected",
+        "max_sse_event_size=LONGEST_LINE",
+        "max_sse_event_size=1024 * 1024",
+        (f"{_HTTP}a_server_over_http_is_called",),
+    ),
+    Fault(
+        "mcp/a-client-gives-commands",
+        "server",
+        "if message.strip().startswith(_COMMANDS):",
+        "if False:",
+        ("tests/bot/cli/test_mcp_server.py::test_a_client_gives_no_commands",),
+    ),
+    Fault(
+        "mcp/waits-for-the-end-of-a-session",
+        "Server._hold_open",
+        "limit.reschedule(asyncio.get_running_loop().time() + _CLOSE_SECONDS)",
+        "del limit",
+        (f"{_HTTP}nobody_waits_for_a_server_to_end_its_session",),
+    ),
+    Fault(
+        "mcp/a-stop-waits-for-a-start",
+        "Server.close",
+        "_CLOSE_SECONDS if stands else 0",
+        "_CLOSE_SECONDS",
+        (f"{_WRONG}a_stop_does_not_wait_for_a_server_that_never_answers",),
+    ),
+    Fault(
+        "mcp/a-lost-call-is-made-again",
+        "Server.call",
+        'raise self._error("has ended during the call, whose outcome is unknown.") from error',
+        "return await self.call(shown, arguments, update)",
+        ("tests/crash/test_explorer.py::test_nothing_happens[server]",),
+    ),
+    Fault(
+        "mcp/a-new-tool-takes-a-name",
+        "Servers._load",
+        "key=lambda one: bool(_why_off(one))",
+        "key=lambda one: one.server",
+        (f"{_SERVERS}a_new_tool_takes_no_name_of_another_server",),
     ),
 )

@@ -34,11 +34,16 @@ class Asked:
 
 @dataclass
 class McpHttp(AbstractAsyncContextManager["McpHttp"]):
-    """The server. plan: as of `mcp_stdio`. events: whether it answers with event streams. seen: all requests."""
+    """The server. plan: as of `mcp_stdio`. events: whether it answers with event streams. seen: all requests.
+
+    moved: an address to which all requests are sent on. hangs: a method that is not answered.
+    """
 
     plan: Path
     events: bool = False
     login: bool = False
+    moved: str = ""
+    hangs: str = ""
     seen: list[Asked] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)
@@ -77,6 +82,9 @@ class McpHttp(AbstractAsyncContextManager["McpHttp"]):
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             asked = Asked(method, parts.path, query, headers, body)
             self.seen.append(asked)
+            if method == self.hangs:
+                await reader.read()
+                return
             status, more, answer = await self.answer(asked)
             more = {"Content-Length": str(len(answer)), "Connection": "close", **more}
             lines = [f"HTTP/1.1 {status} x", *(f"{name}: {value}" for name, value in more.items())]
@@ -89,6 +97,8 @@ class McpHttp(AbstractAsyncContextManager["McpHttp"]):
 
     async def answer(self, asked: Asked) -> Answer:
         """What a request is answered with."""
+        if self.moved:
+            return 307, {"Location": self.moved}, b""
         if asked.path != "/mcp":
             return self._authorize(asked) if self.login else _plain(404, "nothing")
         if self.login and asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:

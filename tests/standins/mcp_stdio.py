@@ -7,6 +7,7 @@ breaks a rule of the protocol is answered with an error and noted there as `{"br
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -31,6 +32,9 @@ class Session:
         self.plan = plan
         self.stage = "new"
         self.tells = False
+        # Messages that go before the next answer, and what happens behind it.
+        self.before: list[Json] = []
+        self.then = ""
         self.ids = set[Any]()
 
     def says(self) -> Json:
@@ -50,6 +54,8 @@ class Session:
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
                 raise Broken(-32600, "no JSON-RPC 2.0 message")
             method = message.get("method")
+            if "method" not in message and ("result" in message or "error" in message):
+                return None  # to a request of the server
             if "id" not in message:
                 self._notified(method)
                 return None
@@ -126,19 +132,17 @@ class Session:
     def _page(self, params: Json, items: list[Json], kind: str) -> Json:
         """One tool a page, so that the cursor is followed."""
         at = int(params.get("cursor", "0"))
-        shown = [
-            {
-                "name": one["name"],
-                "description": one.get("description", ""),
-                "inputSchema": one.get("schema", {"type": "object"}),
-            }
-            | ({"annotations": one["annotations"]} if "annotations" in one else {})
-            for one in items[at : at + 1]
-        ]
-        return {kind: shown} | ({"nextCursor": str(at + 1)} if at + 1 < len(items) else {})
+        shown = [one["raw"] if "raw" in one else self._shown(one) for one in items[at : at + 1]]
+        end = self.says().get("end", {})
+        return {kind: shown} | ({"nextCursor": str(at + 1)} if at + 1 < len(items) else end)
+
+    def _shown(self, one: Json) -> Json:
+        found = {"name": one["name"], "description": one.get("description", "")}
+        found["inputSchema"] = one.get("schema", {"type": "object"})
+        return found | ({"annotations": one["annotations"]} if "annotations" in one else {})
 
     def _call(self, params: Json, says: Json) -> Json:
-        found = next((one for one in says["tools"] if one["name"] == params.get("name")), None)
+        found = next((one for one in says["tools"] if one.get("name") == params.get("name")), None)
         if found is None:
             raise Broken(-32602, f"Unknown tool: {params.get('name')}")
         given = params.get("arguments", {})
@@ -151,6 +155,8 @@ class Session:
             sys.stderr.write("the stand-in falls over\n")
             sys.stderr.flush()
             os._exit(does["exit"])
+        self.before = [message for message in does.get("before", ()) for _ in range(does.get("times", 1))]
+        self.then = does.get("then", "")
         if "show" in does:
             self.plan.write_text(json.dumps({**says, "tools": does["show"]}))
             self.tells = True
@@ -166,17 +172,43 @@ def main(plan: Path) -> None:
     session = Session(plan)
     session.note({"pid": os.getpid()})
     says = session.says()
+    if says.get("stays"):
+        _stay(session)
     if "dies" in says:
         sys.stderr.write(says["dies"] + "\n")
         raise SystemExit(1)
     for line in sys.stdin:
         answer = session.take(json.loads(line))
-        if answer is not None and not session.says().get("mute"):
-            sys.stdout.write(json.dumps(answer) + "\n")
-            if session.tells:
-                changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-                sys.stdout.write(json.dumps(changed) + "\n")
-            sys.stdout.flush()
+        if answer is None or session.says().get("mute"):
+            continue
+        before, session.before = session.before, []
+        sys.stdout.write("".join(json.dumps(one) + "\n" for one in (*before, answer)))
+        if session.tells:
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            sys.stdout.write(json.dumps(changed) + "\n")
+        sys.stdout.flush()
+        if session.then == "ends":
+            os._exit(0)
+        if session.then == "closes":
+            os.close(1)
+            time.sleep(60)
+    while says.get("stays"):
+        time.sleep(60)
+
+
+def _stay(session: Session) -> None:
+    """Start a process that left the session and the parent, and end by nothing but SIGKILL, as that one."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    if os.fork() == 0:
+        os.setsid()
+        child = os.fork()
+        if child:
+            session.note({"pid": child})
+            os._exit(0)
+        while True:
+            time.sleep(60)
+    os.wait()
 
 
 if __name__ == "__main__":

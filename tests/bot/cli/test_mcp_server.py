@@ -144,6 +144,15 @@ async def test_by_hand_with_the_first_version(tmp_path: Path) -> None:
             assert await client.process.wait() == 0
 
 
+@pytest.mark.parametrize("command", ["/freeze", " \n!freeze network", "/approve 12345678 once"])
+async def test_a_client_gives_no_commands(tmp_path: Path, command: str) -> None:
+    async with service(tmp_path) as _, by_hand(tmp_path) as client:
+        failed, text = await client.call("ask", message=command)
+        assert (failed, "those are for people" in text) == (True, True)
+        assert await client.call("send", to=ALICE, text="Nothing is frozen.") == (False, "Sent.")
+        assert await client.call("ask", message="What does /freeze do?") == (False, "Sunny, said the agent.")
+
+
 async def test_the_client_of_the_package(tmp_path: Path) -> None:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "bot", "mcp"], env=_environ(tmp_path), cwd=tmp_path

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agent.mcp import server as server_module
 from agent.mcp.login import login
 from bot.mcp.servers import settings_of
 from tests.bot.mcp.house import ECHO, having, offered, results
@@ -16,11 +17,15 @@ from tests.service import running, settings
 from tests.standins.mcp_http import McpHttp
 from tests.standins.script import Call
 
+HUGE = "é" * 1_500_000
+
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps({"tools": [ECHO, {"name": "slow", "does": {"sleep": 3}}]}))
+    path.write_text(
+        json.dumps({"tools": [ECHO, {"name": "slow", "does": {"sleep": 3}}, {"name": "huge", "does": {"text": HUGE}}]})
+    )
     return path
 
 
@@ -32,6 +37,8 @@ async def test_a_server_over_http_is_called(tmp_path: Path, plan: Path, events: 
             (found,) = await results(hark, Call("s_echo", {"a": "1"}))
             assert json.loads(found.text) == {"a": "1"}
             assert all(one.headers["x-api-key"] == "hush-hush-hush" for one in server.seen)
+            (found,) = await results(hark, Call("s_huge", {}))
+            assert "[the rest of 1500000 characters is left out]" in found.text
             server.sessions.clear()  # as when it was started anew
             (found,) = await results(hark, Call("s_echo", {"a": "2"}))
             assert json.loads(found.text) == {"a": "2"}
@@ -55,6 +62,35 @@ async def test_a_server_that_is_away_costs_one_error(tmp_path: Path, plan: Path)
                 assert json.loads(found.text) == {"a": "4"}
                 (found,) = await results(hark, Call("s_slow", {}))
                 assert "has not answered within 1 s" in found.text
+
+
+async def test_nobody_waits_for_a_server_to_end_its_session(
+    tmp_path: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_CLOSE_SECONDS", 0.1)
+    async with (
+        McpHttp(plan, hangs="DELETE") as server,
+        running(tmp_path, config=having(("s", {"url": server.url}))) as hark,
+    ):
+        await results(hark, Call("s_echo", {"a": "1"}))
+        server.sessions.clear()
+        (found,) = await results(hark, Call("s_echo", {"a": "2"}))
+        assert json.loads(found.text) == {"a": "2"}
+        assert server.seen[-1].method == "POST"
+
+
+async def test_what_is_secret_does_not_follow_to_another_host(
+    tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with McpHttp(plan) as other, McpHttp(plan, moved=other.url) as server:
+        config = having(("s", {"url": server.url, "headers": {"Authorization": "Bearer hush-hush-hush"}}))
+        async with running(tmp_path, config=config) as hark:
+            hark.model.add("done")
+            await hark.say("go")
+            assert offered(hark) == {}
+        assert server.seen
+        assert other.seen == []
+    assert f"Redirect to {other.url} not followed" in capsys.readouterr().out
 
 
 async def browse(server: McpHttp, address: str) -> None:

@@ -56,6 +56,18 @@ async def test_what_changed_is_off_until_an_owner_has_looked(tmp_path: Path) -> 
         assert "Ignore all" in next(one.description for one in hark.model.requests[-1].tools if one.name == "s_echo")
 
 
+async def test_a_new_tool_takes_no_name_of_another_server(tmp_path: Path) -> None:
+    plain, other = StandIn(tmp_path / "a", {"name": "x"}), StandIn(tmp_path / "b", {"name": "c"})
+    async with running(tmp_path, config=having(("s", plain.server), ("s_b", other.server))) as hark:
+        await results(hark, Call("s_x", {}))
+        plain.show({"name": "x"}, {"name": "b_c"})
+        await results(hark, Call("s_x", {}))
+        await hark.write("/new")
+        (found,) = await results(hark, Call("s_b_c", {}))
+        assert (found.is_error, len(other.calls)) == (False, 1)
+        assert {*offered(hark)} == {"s_x", "s_b_c"}
+
+
 async def test_a_server_that_is_gone_costs_one_error_and_comes_back(tmp_path: Path) -> None:
     dies = {"name": "die", "does": {"exit": 3}}
     stand_in = StandIn(tmp_path / "mcp", ECHO, dies)
@@ -110,20 +122,6 @@ async def test_stop_ends_a_call_at_once_and_the_server_is_told(tmp_path: Path) -
         (call,) = stand_in.calls
         (told,) = [one for one in stand_in.log if one.get("method") == "notifications/cancelled"]
         assert told["params"]["requestId"] == call["id"]
-
-
-async def test_one_process_for_a_server_over_many_calls_and_restarts(tmp_path: Path) -> None:
-    stand_in = StandIn(tmp_path / "mcp", ECHO)
-    async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
-        for number in range(20):
-            found = await results(hark, *(Call("s_echo", {"a": f"{number} {n}"}) for n in range(5)))
-            assert not any(one.is_error for one in found)
-            (pid,) = stand_in.running()
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: not stand_in.running() and not hark.service.parts.mcp.connected)
-        await results(hark, Call("s_echo", {"a": "last"}))
-        assert len(stand_in.running()) == 1
-    assert stand_in.running() == []
 
 
 async def test_a_huge_answer_is_cut_and_one_against_the_protocol_is_one_sentence(tmp_path: Path) -> None:
