@@ -28,7 +28,7 @@ class SpawnParameters(Parameters):
     label: str = Field(default="", description="A few words by which it is named to people.")
     model: str = Field(default="", description="provider/model; else as here.")
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
-    timeout_seconds: float = Field(default=0, ge=0, le=86_400, description="Running time; 0: as configured.")
+    timeout_seconds: float = Field(default=0, ge=0, le=86_400, description="Time that it may take; 0: as configured.")
 
 
 class SessionParameters(Parameters):

@@ -55,6 +55,12 @@ class Children(Inbox):
         self._accept(db, AcceptedMessage(message=message, session_key=session_key), self._now())
 
     @query
+    def label(self, db: sqlite3.Connection, session_key: str) -> str:
+        """Return the label of a sub-agent; one that is forgotten has none of its own."""
+        found = db.execute("SELECT label FROM child WHERE session_key=?", (session_key,)).fetchone()
+        return (found and found[0]) or "sub-agent"
+
+    @query
     def open(self, db: sqlite3.Connection, session_key: str) -> Sequence[SessionView]:
         """Return the sub-agents below a session, or all (empty), that work or are about to, the oldest first."""
         below = BELOW if session_key else "?1=''"

@@ -4,6 +4,7 @@ from tests.mutants import Fault
 
 _CHILDREN = "tests/bot/children/test_children.py::test_"
 _READS = "tests/bot/children/test_what_it_reads.py::test_"
+_OUTAGES = "tests/bot/children/test_outages.py::test_"
 _OUTSIDE = "tests/bot/children/test_outside.py::test_"
 _ONCE = f"{_CHILDREN}what_a_sub_agent_says_last_comes_back_once_and_word_for_word"
 _STOPPED = f"{_CHILDREN}it_is_stopped_with_the_conversation_that_has_started_it"
@@ -109,6 +110,79 @@ FAULTS = (
         "                yield message.text\n            elif message.text:",
         "                yield harmless(message.text)\n            elif message.text:",
         (f"{_READS}a_task_stands_as_it_is",),
+    ),
+    Fault(
+        "children/what-it-says-is-changed",
+        "composer",
+        'unfenced(message.text, "subagent")',
+        "harmless(message.text)",
+        (f"{_READS}what_it_says_stands_as_it_is",),
+    ),
+    Fault(
+        "children/leave-their-fence",
+        "composer",
+        'unfenced(message.text, "subagent")',
+        "message.text",
+        (f"{_READS}what_it_says_does_not_leave_its_fence",),
+    ),
+    Fault(
+        "children/leave-their-fence-unseen",
+        "agent/fences.py",
+        'f"[^{_UNSEEN}{_NEVER_SEEN}]"',
+        'f"[^{_UNSEEN}]"',
+        (f"{_READS}what_it_says_does_not_leave_its_fence",),
+    ),
+    Fault(
+        "children/ask-namelessly",
+        "RunJournal.park",
+        "if self._quiet:",
+        "if False:",
+        (
+            f"{_CHILDREN}what_it_asks_for_is_asked_where_its_person_is",
+            f"{_CHILDREN}a_question_says_which_sub_agent_asks",
+        ),
+    ),
+    Fault(
+        "children/fail-in-an-outage",
+        "RunJournal.park_for_model",
+        "self.turn.kind in BY_THEMSELVES or for_program",
+        "self._by_itself or for_program",
+        (f"{_OUTAGES}an_outage_delays_a_sub_agent_and_its_conversation_is_told_once",),
+    ),
+    Fault(
+        "children/wait-for-ever",
+        "OutageWatch._look",
+        "min(turn.most or self._max_age, self._max_age)",
+        "self._max_age",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/tell-people-of-outages",
+        "OutageWatch._blocks",
+        "turn.settings.child or ",
+        "",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/given-up-before-people",
+        "OutageWatch._look",
+        "if told else ()",
+        "",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/owners-hear-of-their-keys-elsewhere",
+        "Outages.park",
+        "where.conv_id if blocks else None",
+        "where.conv_id",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/parents-sleep-when-they-are-given-up",
+        "Lanes._left",
+        "if row == CHILDREN:",
+        "if False:",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
     ),
     Fault(
         "children/guests-are-others",

@@ -177,17 +177,34 @@ async def test_people_see_and_stop_it(tmp_path: Path) -> None:
 async def test_what_it_asks_for_is_asked_where_its_person_is(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
         hark.model.on("look it up", Call("ask", {"label": "it"}))
-        hark.model.add(spawns())
+        hark.model.add(spawns(label="research"))
         hark.model.add("asked")
         await hark.say("find out")
         ident = await approval(hark)
         await hark.until(lambda: any("/approve" in text for text in hark.channel.texts()), "the request")
+        assert "**May the sub-agent “research” run this?**" in hark.channel.texts()[-1]
         hark.model.add("found it")
         hark.model.on("found it", "so it is")
         assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
         await settled(hark)
         assert "found it" not in hark.channel.texts()
+
+
+async def test_a_question_says_which_sub_agent_asks(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.on("look it up", Call("ask_person", {"question": "Which one?"}))
+        hark.model.on("look it up", "found it")
+        hark.model.whenever("<subagent>", "so it is")
+        hark.model.add(spawns(label="*research* [x](https://evil.example)"))
+        hark.model.add("asked")
+        await hark.say("find out")
+        await hark.until(lambda: any("Which one?" in text for text in hark.channel.texts()), "the question")
+        head = "❓ **A question of the sub-agent “research xhttpsevilexample”**\n\nWhich one?"
+        assert hark.channel.texts()[-1].startswith(head)
+        await hark.write("the blue one")
+        await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
+        await settled(hark)
 
 
 async def test_what_it_says_bears_what_it_has_read(tmp_path: Path) -> None:
