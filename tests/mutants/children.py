@@ -4,6 +4,7 @@ from tests.mutants import Fault
 
 _CHILDREN = "tests/bot/children/test_children.py::test_"
 _READS = "tests/bot/children/test_what_it_reads.py::test_"
+_ENDS = "tests/bot/children/test_ends.py::test_"
 _OUTAGES = "tests/bot/children/test_outages.py::test_"
 _OUTSIDE = "tests/bot/children/test_outside.py::test_"
 _ONCE = f"{_CHILDREN}what_a_sub_agent_says_last_comes_back_once_and_word_for_word"
@@ -183,6 +184,41 @@ FAULTS = (
         "if row == CHILDREN:",
         "if False:",
         (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/end-twice-with-somebody",
+        "stop_turn",
+        "turn_id=? AND {OPEN_TURN}",
+        "turn_id=?",
+        (f"{_ENDS}somebody_who_is_shut_out_ends_both_once",),
+    ),
+    Fault(
+        "children/waited-for-behind-a-stop",
+        "_stop_one",
+        "if event_key.startswith(ENDED):",
+        "if False:",
+        (f"{_ENDS}of_what_a_stop_has_dropped_the_next_turn_is_told",),
+    ),
+    Fault(
+        "children/waited-for-behind-an-undo",
+        "tell_stopped",
+        ", Cause.UNDONE)",
+        ")",
+        (f"{_ENDS}what_an_undo_has_ended_is_told_where_it_was_started_before",),
+    ),
+    Fault(
+        "children/told-of-where-nobody-knows-them",
+        "_take_back",
+        "    child_ends.take_back(db, ids)\n",
+        "",
+        (f"{_ENDS}what_an_undo_has_ended_is_told_where_it_was_started_before",),
+    ),
+    Fault(
+        "children/waited-for-behind-a-redo",
+        "Exchanges.redo",
+        "        child_ends.take_back(db, json.dumps(turns), again=True)\n",
+        "",
+        (f"{_ENDS}what_is_brought_back_is_told_of_its_end",),
     ),
     Fault(
         "children/guests-are-others",
