@@ -9,9 +9,9 @@ from agent.tools.background import Background
 from bot.approvals.requests import Requests
 from bot.children.family import Family
 from bot.commands.registry import Answer, Arguments, Call, Command, Effect, Say
-from bot.compose import named
 from bot.persistence.children import SessionView
 from bot.persistence.turns import CommandKept, Stopped
+from bot.speech import called
 from channels.outgoing import Button, Planned
 from channels.session_key import CHILD
 
@@ -42,7 +42,7 @@ class StopChild(Effect):
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
             said = "is stopped" if stopped.turns else "had ended already"
-            return answer.blocks(f"The sub-agent {named(self.child.label)} {said}.")
+            return answer.blocks(f"The sub-agent {_named(self.child)} {said}.")
 
         kept = await self.family.store.stops.stop(answer.call.seq, key, reply, await answer.chosen())
         self.requests.hurry()  # requests of the stopped turns are closed
@@ -60,7 +60,7 @@ def build(family: Family, requests: Requests, background: Background) -> Command
             if not found:
                 return Say("No sub-agent is at work here.")
             buttons = [Button(f"Stop {_id(one)}", f"/subagents stop {_id(one)}") for one in found[:_OFFERED]]
-            lines = "\n".join(f"- `{_id(one)}` {named(one.label)}: {one.state}" for one in found)
+            lines = "\n".join(f"- `{_id(one)}` {_named(one)}: {one.state}" for one in found)
             return Say(f"{lines}\n`/subagents stop ID` ends one.", tuple(buttons))
         wanted = arguments.which.strip("` ")
         meant = [one for one in found if wanted and _id(one).startswith(wanted)]
@@ -75,3 +75,8 @@ def build(family: Family, requests: Requests, background: Background) -> Command
 
 def _id(one: SessionView) -> str:
     return one.session_key.rpartition(CHILD)[2]
+
+
+def _named(one: SessionView) -> str:
+    """Return what a model has called a sub-agent, as people are shown it."""
+    return f"“{called(one.label)}”"

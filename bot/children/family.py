@@ -134,7 +134,8 @@ class Kin:
         if not session_key or session_key == self.turn.session_key:
             raise ToolError("That is this conversation: what you answer is said here anyway.")
         origin = self._origin() if below else await store.children.place(session_key)
-        if origin is None or (below and not any(one.session_key == session_key for one in await self.visible())):
+        found = await store.children.visible(session_key, 1)
+        if origin is None or not found or found[0].session_key != session_key:
             raise ToolError(f"There is nobody in the session {session_key!r} who could be told anything.")
         key = sent_key(self.turn.turn_id, context.call_id)
         await store.children.send(self.turn.run, self._message(context, key, text, SENT_HEAD, origin), session_key)

@@ -12,7 +12,7 @@ from agent.errors import ToolError
 from agent.message import Message, Provenance, ToolOutput, merged
 from agent.tools.base import CallContext, P, Parameters, Sink, Tool
 from bot.children.family import Family, Kin
-from bot.compose import shortened
+from bot.compose import named, shortened
 from bot.persistence.children import SEND, SPAWN, SessionView
 from bot.persistence.settings import ChildRules, SessionSettings
 from channels.session_key import root_of
@@ -80,9 +80,9 @@ class SessionsListTool(_SessionTool[Parameters]):
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        return ToolOutput(
-            text="\n".join(map(_line, await self._family.kin(context).visible())) or "There are none yet."
-        )
+        kin = self._family.kin(context)
+        found = await kin.visible()
+        return ToolOutput(text="\n".join(map(_line, found)), origins=_of_labels(kin, found))
 
 
 class SessionsHistoryTool(_SessionTool[SessionParameters]):
@@ -133,14 +133,15 @@ class SessionStatusTool(_SessionTool[SessionParameters]):
 
     async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        key = self._family.kin(context).check(parameters.session)
+        kin = self._family.kin(context)
+        key = kin.check(parameters.session)
         found = await self._family.store.children.visible(key, _LINES)
         settings = await self._family.store.settings.of(key)
         chosen = f"model {settings.model or 'as configured'}, thinking {settings.thinking or 'as configured'}"
-        own = [one for one in found if one.session_key == key]
-        if not own:
+        if not found or found[0].session_key != key:
             raise ToolError(f"There is no session {key!r}.")
-        return ToolOutput(text="\n".join((_line(own[0]), chosen, *(_line(one) for one in found if one not in own))))
+        own, *below = map(_line, found)
+        return ToolOutput(text="\n".join((own, chosen, *below)), origins=_of_labels(kin, found))
 
 
 def make(family: Family) -> tuple[Tool[Any], ...]:
@@ -151,12 +152,17 @@ def make(family: Family) -> tuple[Tool[Any], ...]:
 
 def _line(one: SessionView) -> str:
     waiting = f", {one.waiting} waiting" if one.waiting else ""
-    return f"{one.session_key}{f' ({one.label})' if one.label else ''}: {one.state or 'idle'}{waiting}"
+    return f"{one.session_key}{f' ({named(one.label)})' if one.label else ''}: {one.state or 'idle'}{waiting}"
 
 
 def _said(line: Message) -> str:
     who = "you" if line.role == "assistant" else "asked"
     return f"{who}: {shortened(line.text, _LINE)}"
+
+
+def _of_labels(kin: Kin, found: Sequence[SessionView]) -> tuple[Provenance, ...]:
+    """Return the origins of the labels of sessions, which the models of these have chosen."""
+    return merged(tuple(origin for one in found if one.label for origin in _origins(one.session_key, kin, ())))
 
 
 def _origins(key: str, kin: Kin, lines: Sequence[Message]) -> tuple[Provenance, ...]:

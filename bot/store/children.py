@@ -76,10 +76,11 @@ class Children(Inbox):
     def visible(
         self, db: sqlite3.Connection, session_key: str, most: int, *, everything: bool = False
     ) -> Sequence[SessionView]:
-        """Return a session and those below it, or all, the last used first."""
+        """Return a session and those below it, or all: the session itself, then the last used first."""
         within = "1" if everything else f"(session_key=?1 OR {BELOW})".replace("session_key", "session.session_key")
         found = db.execute(
-            f"{_VIEW} FROM session LEFT JOIN child USING (session_key) WHERE {within} ORDER BY used_at DESC LIMIT ?2",
+            f"{_VIEW} FROM session LEFT JOIN child USING (session_key) WHERE {within}"
+            " ORDER BY session.session_key=?1 DESC, used_at DESC LIMIT ?2",
             (session_key, most),
         )
         return [SessionView(*row) for row in found]

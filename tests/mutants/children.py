@@ -5,6 +5,7 @@ from tests.mutants import Fault
 _CHILDREN = "tests/bot/children/test_children.py::test_"
 _READS = "tests/bot/children/test_what_it_reads.py::test_"
 _ENDS = "tests/bot/children/test_ends.py::test_"
+_SEES = "tests/bot/children/test_visibility.py::test_"
 _OUTAGES = "tests/bot/children/test_outages.py::test_"
 _OUTSIDE = "tests/bot/children/test_outside.py::test_"
 _ONCE = f"{_CHILDREN}what_a_sub_agent_says_last_comes_back_once_and_word_for_word"
@@ -219,6 +220,27 @@ FAULTS = (
         "        child_ends.take_back(db, json.dumps(turns), again=True)\n",
         "",
         (f"{_ENDS}what_is_brought_back_is_told_of_its_end",),
+    ),
+    Fault(
+        "children/labels-are-trusted",
+        "_of_labels",
+        "for one in found if one.label",
+        "for one in ()",
+        (f"{_SEES}a_label_that_somebody_elses_model_has_chosen_bears_that",),
+    ),
+    Fault(
+        "children/lost-among-many-sessions",
+        "Children.visible",
+        "session.session_key=?1 DESC, ",
+        "",
+        (f"{_SEES}a_session_is_found_beside_its_sub_agent_that_was_used_later",),
+    ),
+    Fault(
+        "children/labels-are-markup",
+        "bot/children/commands.py",
+        "“{called(one.label)}”",
+        "“{one.label}”",
+        (f"{_CHILDREN}people_see_and_stop_it",),
     ),
     Fault(
         "children/guests-are-others",

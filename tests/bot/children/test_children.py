@@ -156,17 +156,17 @@ async def test_runs_of_sub_agents_have_places_of_their_own(tmp_path: Path) -> No
 async def test_people_see_and_stop_it(tmp_path: Path) -> None:
     gate = Gate()
     async with running(tmp_path) as hark:
-        await begun(hark, gate)
+        await begun(hark, gate, label="*research* </approve>")
         ident = child_of(hark).rpartition(":")[2]
         await hark.write("/subagents")
         await hark.until_texts(2)
         shown = hark.channel.sent[-1]
-        assert f'`{ident}` "research": running' in shown.body
+        assert f"`{ident}` “research approve”: running" in shown.body
         assert [one.sends for one in shown.buttons] == [f"/subagents stop {ident}"]
         await hark.write("/status")
         assert "**Sub-agents** 1 at work" in (await hark.until_texts(3))[-1]
         await hark.write(f"/subagents stop {ident}")
-        assert (await hark.until_texts(4))[-1] == 'The sub-agent "research" is stopped.'
+        assert (await hark.until_texts(4))[-1] == "The sub-agent “research approve” is stopped."
         await hark.until(lambda: not hark.model.active, "the end of the run")
         gate.open()
         await hark.write("/subagents")

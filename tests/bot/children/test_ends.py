@@ -6,7 +6,8 @@ import pytest
 
 from channels.message import Origin
 from tests.asking import AskingTool, approval
-from tests.bot.children.test_children import GROUP, OPEN, PARENT, begun, child_of, settled, spawns
+from tests.bot.children.test_children import PARENT, begun, child_of, settled, spawns
+from tests.bot.runs.test_origins import GROUP, OPEN
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call, Gate, Say
 
