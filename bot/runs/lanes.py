@@ -225,7 +225,7 @@ class Lanes:
                 del tasks[session_key]
         self._apart.pop(task, None)
         self._running[row] -= 1
-        if row == CHILDREN:  # its parent may have been told of the end
+        if CHILD in session_key:  # its parent may have been told of the end
             self._line_up(parent_of(session_key), True)
         self._pump()
 
@@ -307,4 +307,4 @@ class Lanes:
 
 def _row_of(session_key: str, background: bool) -> int:
     """Return the row in which a session waits for a place, as `Lanes._line_up`."""
-    return CHILDREN if CHILD in session_key else int(background)
+    return CHILDREN if background and CHILD in session_key else int(background)

@@ -44,7 +44,8 @@ _HOUR = 3_600_000
 class OutageWatch:
     """Parks turns and probes models.
 
-    wake: starts what waits in a session. max_age: after it a turn that waits is given up.
+    wake: starts what waits in a session; it is given the key, and whether it is work of the background. max_age: after
+    it a turn that waits is given up.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class OutageWatch:
         outbox: Outbox,
         fleet: Fleet,
         budgets: Budgets,
-        wake: Callable[[str], None],
+        wake: Callable[[str, bool], None],
         max_age: timedelta,
     ) -> None:
         self._store, self._clock, self._outbox, self._fleet, self._budgets = store, clock, outbox, fleet, budgets
@@ -131,7 +132,7 @@ class OutageWatch:
         if any(one.what == "all" for one in await self._store.freezes.all()):  # no model is asked
             return True
         for session_key in await self._store.budget_waits.resume(self._clock.now()):
-            self._wake(session_key)
+            self._wake(session_key, CHILD in session_key)
         waiting = await self._store.outages.missing()
         now = self._clock.now()
         late = [turn for turn in waiting if now - turn.since > min(turn.most or self._max_age, self._max_age)]
@@ -141,14 +142,14 @@ class OutageWatch:
             blocks = self._outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel) if told else ()
             why = "outage" if turn.model else BUDGET
             self._outbox.send(await self._store.outages.give_up(turn.turn_id, blocks, why, said))
-            self._wake(turn.session_key)
+            self._wake(turn.session_key, not told)
         self._fleet.missed = {turn.model for turn in waiting if turn.model and turn not in late}
         for wanted in [*self._fleet.missed]:
             if await self._works(wanted):
                 self._fleet.missed.discard(wanted)
                 log.info("a model works again", model=wanted)
                 for session_key in await self._store.outages.resume((wanted,)):
-                    self._wake(session_key)
+                    self._wake(session_key, CHILD in session_key)
         for name in self._fleet.down:
             if not all(self._fleet.is_down(other) for other, _ in self._fleet.chain(name)):  # another one stands in
                 await self._probe(name, OTHERWISE_EVERY)

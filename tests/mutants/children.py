@@ -182,7 +182,7 @@ FAULTS = (
     Fault(
         "children/parents-sleep-when-they-are-given-up",
         "Lanes._left",
-        "if row == CHILDREN:",
+        "if CHILD in session_key:",
         "if False:",
         (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
     ),
@@ -241,6 +241,20 @@ FAULTS = (
         "“{called(one.label)}”",
         "“{one.label}”",
         (f"{_CHILDREN}people_see_and_stop_it",),
+    ),
+    Fault(
+        "children/over-budget-has-finished",
+        "ended_head",
+        "elif kind or outcome is",
+        "elif outcome is",
+        (f"{_ENDS}one_that_has_used_its_budget_is_told_of",),
+    ),
+    Fault(
+        "children/asked-again-in-vain",
+        "_row_of",
+        "background and CHILD in session_key",
+        "CHILD in session_key",
+        (f"{_ENDS}what_nobody_has_decided_for_it_is_asked_again_and_its_end_is_told",),
     ),
     Fault(
         "children/guests-are-others",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.persistence.approvals import Choice
 from channels.message import Origin
 from tests.asking import AskingTool, approval
 from tests.bot.children.test_children import PARENT, begun, child_of, settled, spawns
@@ -113,3 +114,62 @@ async def test_nothing_is_left_of_somebody_for_whom_it_works_in_a_group(tmp_path
         left = repr(hark.stored.everything())
         assert "illness" not in left
         assert "look it up" not in left
+
+
+async def test_one_that_has_used_its_budget_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "long.txt").write_text("a line of it\n" * 3000)
+    async with running(tmp_path, config={"budget": {"turn": {"tokens": 8000}}}) as hark:
+        hark.model.on("look it up", Call("read", {"path": "long.txt"}))
+        hark.model.whenever("the sub-agent", "noted")
+        hark.model.add(spawns(label="research"))
+        hark.model.add("asked")
+        await hark.say("find out")
+        assert (await hark.until_texts(2))[1] == "noted"
+        await settled(hark)
+        assert '(the sub-agent "research" failed (budget). It says nothing.)' in hark.stored.lines(PARENT)[-1]
+
+
+async def test_those_of_a_sub_agent_tell_it_and_it_tells_the_conversation(tmp_path: Path) -> None:
+    config = {"agent": {"subagents": {"max_depth": 2}}}
+    async with running(tmp_path, config=config) as hark:
+        hark.model.on("look it up", spawns("dig", label="digger"))
+        hark.model.on("look it up", "I have asked a digger")
+        hark.model.on("dig", "a bone")
+        hark.model.on("a bone", "it is a bone")
+        hark.model.on("I have asked a digger", "so it digs")
+        hark.model.on("it is a bone", "a bone, then")
+        hark.model.add(spawns(label="research"))
+        hark.model.add("asked")
+        await hark.say("find out")
+        await hark.until_texts(3)
+        await settled(hark)
+        assert hark.channel.texts() == ["asked", "so it digs", "a bone, then"]
+        told = ("digger", "a bone"), ("research", "I have asked a digger"), ("research", "it is a bone")
+        lines = [line for key in hark.stored.sessions("session_key") for line in hark.stored.lines(*key)]
+        for label, said in told:
+            head = f'(the sub-agent "{label}" has finished. It says:)'
+            assert sum(f"{head}\n<subagent>\n{said}\n</subagent>" in line for line in lines) == 1
+
+
+async def test_what_nobody_has_decided_for_it_is_asked_again_and_its_end_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool(seconds=60)]) as hark:
+        hark.model.on("look it up", Call("ask", {"label": "it"}))
+        hark.model.on("look it up", "nobody was there")
+        hark.model.on("nobody was there", "a pity")
+        hark.model.add(spawns(label="research"))
+        hark.model.add("asked")
+        await hark.say("find out")
+        ident = await approval(hark)
+        hark.time.advance(61)
+        await hark.until(lambda: "a pity" in hark.channel.texts(), "its end")
+        await settled(hark)
+        await hark.write(f"/approve {ident} again")
+        again = await approval(hark, 2)
+        assert again != ident
+        hark.model.on("Ask again", "found it")
+        hark.model.on("found it", "so it is")
+        assert await hark.service.parts.requests.decide(again, Choice(verdict="once"), "telegram:1")
+        await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
+        await settled(hark)
+        assert "found it" not in hark.channel.texts()
