@@ -63,7 +63,7 @@ FAULTS = (
     ),
     Fault(
         "children/sees-every-session",
-        "Kin.check",
+        "SessionAccess.check",
         "and not self.sees_all:",
         "and not self.turn:",
         (f"{_CHILDREN}a_conversation_sees_its_own_tree_and_an_owner_everything",),
@@ -257,8 +257,15 @@ FAULTS = (
         (f"{_ENDS}what_nobody_has_decided_for_it_is_asked_again_and_its_end_is_told",),
     ),
     Fault(
+        "children/think-as-the-session",
+        "SessionAccess.start",
+        "newest.thinking or here.thinking",
+        "here.thinking or newest.thinking",
+        (f"{_CHILDREN}it_thinks_as_the_message_wants_for_which_it_works",),
+    ),
+    Fault(
         "children/guests-are-others",
-        "Kin._message",
+        "SessionAccess._message",
         "context.stands()",
         "context.bears()",
         (f"{_READS}for_a_guest_it_fetches_what_they_may_fetch_themselves",),
@@ -266,7 +273,7 @@ FAULTS = (
     Fault(
         "children/people-are-asked-in-vain",
         "SessionsSendTool.sink",
-        "kin.sees_all and not",
+        "access.sees_all and not",
         "not",
         (f"{_CHILDREN}nobody_is_asked_whether_a_guest_may_write_to_a_session_that_they_do_not_see",),
     ),

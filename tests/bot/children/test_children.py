@@ -1,5 +1,6 @@
 """Sub-agents, in the real service: started by the model, told of once, seen and stopped by people."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,21 @@ async def test_it_has_the_tools_of_the_conversation_without_those_that_speak_and
         first, second, *_ = [{one.name for one in r.tools} for r in hark.model.requests if len(r.messages) == 1]
         assert second < first
         assert first - second == {"message", "schedule", "stay_silent", "task_list", *SESSIONS}
+
+
+async def test_it_thinks_as_the_message_wants_for_which_it_works(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.write("/think low")
+        await hark.until_texts(1)
+        hark.model.whenever("look it up", "done")
+        hark.model.whenever("<subagent>", "so")
+        hark.model.add(spawns())
+        hark.model.add("asked")
+        await hark.write("find out", thinking="high")
+        await hark.until_texts(3)
+        await settled(hark)
+        ((settings,),) = hark.stored.sessions("settings", session_key=child_of(hark))
+        assert json.loads(settings)["thinking"] == "high"
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
