@@ -30,10 +30,11 @@ _HEADS = (
     ),
     *(rf"\[(?={words})" for words in ("This is not from a person", "Earlier parts of this", "Not loaded")),
 )
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-    "\U000e0000-\U000e007f]"
+_NEVER_SEEN = (
+    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+    "\U000e0000-\U000e007f"
 )
+_HIDDEN = re.compile(f"[{_NEVER_SEEN}]")
 _BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 # Signs that some languages and emoji need, and that cannot be seen elsewhere. They are passed over.
 _UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
@@ -48,12 +49,14 @@ _ALIKE = str.maketrans(
     | dict.fromkeys("‐‑‒–—−﹣", "-")
     | dict.fromkeys("⁄∕⧸", "/")
 )
-_OUR_TAGS = re.compile(rf"<(?=\s*/?\s*(?:{_TAGS})\b)", re.IGNORECASE)
+# The beginning of a tag with one of these names.
+_TAG = r"<(?=\s*/?\s*(?:{})\b)"
+_OUR_TAGS = re.compile(_TAG.format(_TAGS), re.IGNORECASE)
 _OURS = re.compile(rf"{_OUR_TAGS.pattern}|(?<![^\n])[^\S\n]*(?:{'|'.join(_HEADS)})", re.IGNORECASE)
 _OF_THE_MODEL = re.compile(r"^<(event|sent)>\n.*?^</\1>$", re.MULTILINE | re.DOTALL)
 # What a model has written to a sub-agent, and what that has answered.
 _OF_SESSIONS = re.compile(rf"^<subagent>\n.*?^</subagent>$|^\({TASK_HEAD}.*", re.MULTILINE | re.DOTALL)
-_SEEN = re.compile(f"[^{_UNSEEN}]")
+_SEEN = re.compile(f"[^{_UNSEEN}{_NEVER_SEEN}]")
 
 
 def harmless(text: str) -> str:
@@ -67,13 +70,13 @@ def of_others(text: str, *, labelled: bool) -> str:
 
     labelled: the line bears origins, so what models write to each other may be made from what others have said.
     """
-    text = _OF_THE_MODEL.sub("", text)
-    return _OF_SESSIONS.sub("", text) if labelled else text
+    return _OF_THE_MODEL.sub("", _OF_SESSIONS.sub("", text) if labelled else text)
 
 
-def unfenced(text: str) -> str:
-    """Return a text as it is, but for what looks like a fence of the service."""
-    return _OUR_TAGS.sub("‹", text) if text.isascii() else _without(_OUR_TAGS, text)
+def unfenced(text: str, tag: str = "") -> str:
+    """Return a text as it is, but for what looks like a fence of the service. tag: the one it stands in; empty: any."""
+    ours = re.compile(_TAG.format(tag), re.IGNORECASE) if tag else _OUR_TAGS
+    return ours.sub("‹", text) if text.isascii() and not _HIDDEN.search(text) else _without(ours, text)
 
 
 def _without(ours: re.Pattern[str], text: str) -> str:

@@ -8,7 +8,7 @@ from bot.background import commands as background_commands
 from bot.background.control import Control
 from bot.background.jobs import Jobs
 from bot.children import commands as children_commands
-from bot.children.family import Family
+from bot.children.subagents import SubAgents
 from bot.commands import builtin
 from bot.commands.registry import Command, Registry
 from bot.config.model import Config
@@ -56,7 +56,7 @@ def build(
     transcripts: SessionCommands,
     restart: Restart,
     reload: Reload,
-    family: Family,
+    subagents: SubAgents,
     others: Sequence[Command],
 ) -> Registry:
     """Make the registry. offered: models to choose from by a button. others: commands from outside of the service."""
@@ -90,7 +90,7 @@ def build(
             *transcripts.build(),
             *background_commands.build(jobs, Control(jobs.dispatcher)),
             restart.command(),
-            children_commands.build(family, approvals.requests, running),
+            children_commands.build(subagents, approvals.requests, running),
             config_command.build(reload),
         ),
         config.queue.stop_words,

@@ -36,18 +36,19 @@ What a sub-agent comes to is a message of its own:
     [Tue 2026-07-14 03:40 UTC]
     (the sub-agent "look it up" has finished. It says:)
     <subagent>
-    its last text
+    its last text, as it is but for this fence
     </subagent>
 
 The service writes the heads and the fences; what stands inside quotation marks and fences, and the words, are other
-people's: they hold no control or direction characters and nothing that looks like one of those heads and fences, names
-stand on one line, and what is quoted is shortened. None of it reaches the system prompt. The moment stands here too,
-so that the model knows the time and the prefix of consecutive requests stays stable (promise 7).
+people's: they hold no control or direction characters and nothing that looks like one of those heads and fences (what
+a sub-agent says holds nothing like its own fence), names stand on one line, and what is quoted is shortened. None of it
+reaches the system prompt. The moment stands here too, so that the model knows the time and the prefix of consecutive
+requests stays stable (promise 7).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
-from agent.fences import harmless
+from agent.fences import harmless, unfenced
 from agent.message import Message, Text
 from bot.persistence.children import SPOKEN, TASK
 from bot.persistence.inbox import Changes
@@ -110,7 +111,7 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
             if message.kind is InboundKind.CHILD:
                 yield message.extra_context
             if message.event_key.startswith(SPOKEN) and message.text:
-                yield from fenced("subagent", message.text)
+                yield from ("<subagent>", unfenced(message.text, "subagent"), "</subagent>")
             elif message.event_key.startswith(TASK):  # it is what the sub-agent is asked to do, as it is
                 yield message.text
             elif message.text:

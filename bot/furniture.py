@@ -43,7 +43,7 @@ from bot.background.dispatcher import Dispatcher
 from bot.background.firing import Starter
 from bot.bus import EventBus
 from bot.catalogue import Catalogue
-from bot.children.family import Family
+from bot.children.subagents import SubAgents
 from bot.clock import Clock
 from bot.config.file import ConfigFile
 from bot.config.model import Config, accounts_of
@@ -185,10 +185,10 @@ def media(config: Config, rooms: Rooms, known: Accounts, outbox: Outbox) -> Medi
     return Media(rooms, known.delivering, transcriber)
 
 
-def family(config: Config, store: Store, clock: Clock, fleet: Fleet, lanes: Lanes, people: People) -> Family:
+def subagents(config: Config, store: Store, clock: Clock, fleet: Fleet, lanes: Lanes, people: People) -> SubAgents:
     """Make what starts sub-agents."""
     is_owner, agent = people.is_owner, config.agent
-    return Family(store=store, clock=clock, fleet=fleet, wake=lanes.wake, is_owner=is_owner, agent=agent)
+    return SubAgents(store=store, clock=clock, fleet=fleet, wake=lanes.wake, is_owner=is_owner, agent=agent)
 
 
 def restart(

@@ -25,7 +25,7 @@ from bot.background.jobs import Jobs
 from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
 from bot.children import tools as session_tools
-from bot.children.family import Family
+from bot.children.subagents import SubAgents
 from bot.clock import Clock
 from bot.commands.registry import Askers, Command
 from bot.compose import composer
@@ -169,9 +169,9 @@ def _assemble(
     furnishing = partial(furniture.furnishing, known.redactor, running, requests, confinement, rooms, memory, writing)
     rooms.furnish = furnishing(config)
     messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
-    family = furniture.family(config, store, clock, fleet, lanes, people)
+    subagents = furniture.subagents(config, store, clock, fleet, lanes, people)
     keeping = KeepingDependencies(store, outbox, budgets, clock, running, hooks)
-    specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping, family)
+    specs = _specs(config, given, store, fleet, names, messaging, requests, Jobs(dispatcher), keeping, subagents)
     outages = OutageWatch(store, clock, outbox, fleet, budgets, lanes.wake, config.delivery.max_age)
     receipts = Receipts(config.agent.receipts, outbox, clock)
     services = (store, outbox, bus, clock, requests, outages, budgets, rooms)
@@ -191,7 +191,7 @@ def _assemble(
         memory=memory,
         fleet=fleet,
         restart=furniture.restart(config, clock, given.file, store, outbox, lanes),
-        family=family,
+        subagents=subagents,
         askers=Askers(people.is_owner, config.approvals.approvers),
         hooks=hooks,
         furnishing=furnishing,
@@ -213,13 +213,13 @@ def _serve(
     approvals, health = ApprovalCommands(requests, store, outbox, clock), Health(accounts, store, clock.now)
     book = Book(store, clock, health)
     lines = [("heartbeat", Control(dispatcher).sentence), ("book", book.line), ("event loop", health.lag.sentence)]
-    lines.append(("sub-agents", reload.family.sentence))
+    lines.append(("sub-agents", reload.subagents.sentence))
     status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs, lines)
     pairing = Pairing(store, clock, conversations.people, outbox, accounts, running, lanes.stop)
     sessions, forget = furniture.transcripts(config, known, around, lanes, running)
     transcripts = SessionCommands(sessions, outbox, running, requests)
     features = (status, pairing, approvals, specs, running, lanes, Jobs(dispatcher), UsageReport(store, clock))
-    others = (transcripts, reload.restart, reload, reload.family)
+    others = (transcripts, reload.restart, reload, reload.subagents)
     registry = all_commands.build(config, known.offered(), *features, *others, others=given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, reload.askers, approvals, reload.hooks)
     pipeline = _pipeline(known, conversations, commands, requests, pairing)
@@ -321,7 +321,7 @@ def _specs(
     requests: Requests,
     jobs: Jobs,
     keeping: KeepingDependencies,
-    family: Family,
+    subagents: SubAgents,
 ) -> Specs:
     rooms, conversations = messaging.rooms, messaging.conversations
     accounts, people = conversations.accounts, conversations.people
@@ -330,8 +330,8 @@ def _specs(
         factories=(same_for_all(given.tools), *given.tool_factories),
         messaging=messaging,
         scheduling=partial(ScheduleTool, jobs),
-        sessions=session_tools.make(family),
-        working=family.working,
+        sessions=session_tools.make(subagents),
+        working=subagents.working,
         permissions=Permissions(
             tools=config.tools, channels=config.channels.sections(), accounts=accounts, people=people, rooms=rooms
         ),

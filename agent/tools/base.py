@@ -62,6 +62,8 @@ class Ask:
     options: tuple[str, ...] = ()
     # Who may decide: "asker", "owner", "anyone" who writes in the conversation, or "channel:id".
     who: str = "asker"
+    # The label of the sub-agent that asks; empty: none does.
+    by: str = ""
     # Time to decide in seconds; None: as configured.
     seconds: float | None = None
     # What the model is told when nobody decided in time.

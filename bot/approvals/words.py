@@ -277,13 +277,17 @@ def prose(text: str) -> str:
 
 def _head(ask: Ask) -> str:
     what = f"these {len(ask.calls)}" if ask.calls else "this"
-    return "❓ **A question**" if ask.question else f"{speech.REQUEST} **May I run {what}?**"
+    label = speech.called(ask.by)
+    by = f"the sub-agent “{label}”" if label else "a sub-agent"
+    if ask.question:
+        return f"❓ **A question{f' of {by}' if ask.by else ''}**"
+    return f"{speech.REQUEST} **May {by if ask.by else 'I'} run {what}?**"
 
 
 def _body(ask: Ask) -> str:
     if ask.question:
         words = speech.spoken(ask.subject.strip())
-        return f"{_head(ask)}\n\n{words}" if words.startswith(">") else f"❓ {words}"
+        return f"{_head(ask)}\n\n{words}" if ask.by or words.startswith(">") else f"❓ {words}"
     calls = [_numbered(number, one.ask) for number, one in enumerate(ask.calls, 1)]
     return "\n\n".join(filter(None, (_head(ask), *(calls or [fenced(revealed(ask.subject))]), _notes(ask))))
 

@@ -4,17 +4,17 @@ None of them waits for another session: what a sub-agent comes to is a message o
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import Message, Provenance, ToolOutput, merged
 from agent.tools.base import CallContext, P, Parameters, Sink, Tool
-from bot.children.family import Family, Kin
-from bot.compose import shortened
+from bot.children.subagents import SessionAccess, SubAgents
+from bot.compose import named, shortened
 from bot.persistence.children import SEND, SPAWN, SessionView
-from bot.persistence.settings import ChildRules, SessionSettings
+from bot.persistence.settings import Thinking
 from channels.session_key import root_of
 
 # Lines of a history, and characters of each.
@@ -27,8 +27,8 @@ class SpawnParameters(Parameters):
     task: str = Field(pattern=r"\S", description="Complete: the sub-agent does not see this conversation.")
     label: str = Field(default="", description="A few words by which it is named to people.")
     model: str = Field(default="", description="provider/model; else as here.")
-    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
-    timeout_seconds: float = Field(default=0, ge=0, le=86_400, description="Running time; 0: as configured.")
+    thinking: Thinking = ""
+    timeout_seconds: float = Field(default=0, ge=0, le=86_400, description="Time that it may take; 0: as configured.")
 
 
 class SessionParameters(Parameters):
@@ -47,8 +47,8 @@ class SendParameters(Parameters):
 class _SessionTool(Tool[P]):
     """What the tools have in common."""
 
-    def __init__(self, family: Family) -> None:
-        self._family = family
+    def __init__(self, subagents: SubAgents) -> None:
+        self._subagents = subagents
 
 
 class SpawnTool(_SessionTool[SpawnParameters]):
@@ -64,10 +64,16 @@ class SpawnTool(_SessionTool[SpawnParameters]):
 
     async def run(self, parameters: SpawnParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        asked = SessionSettings(
-            model=parameters.model, thinking=parameters.thinking, child=ChildRules(timeout=parameters.timeout_seconds)
+        access = self._subagents.access(context)
+        said = await access.start(
+            context,
+            parameters.task,
+            label=parameters.label,
+            model=parameters.model,
+            thinking=parameters.thinking,
+            timeout=parameters.timeout_seconds,
         )
-        return ToolOutput(text=await self._family.kin(context).start(context, parameters.task, parameters.label, asked))
+        return ToolOutput(text=said)
 
 
 class SessionsListTool(_SessionTool[Parameters]):
@@ -80,9 +86,9 @@ class SessionsListTool(_SessionTool[Parameters]):
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        return ToolOutput(
-            text="\n".join(map(_line, await self._family.kin(context).visible())) or "There are none yet."
-        )
+        access = self._subagents.access(context)
+        found = await access.visible()
+        return ToolOutput(text="\n".join(map(_line, found)), origins=_of_labels(access, found))
 
 
 class SessionsHistoryTool(_SessionTool[SessionParameters]):
@@ -95,12 +101,12 @@ class SessionsHistoryTool(_SessionTool[SessionParameters]):
 
     async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        kin = self._family.kin(context)
-        key = kin.check(parameters.session)
-        lines = await self._family.store.children.history(key, _LINES)
+        access = self._subagents.access(context)
+        key = access.check(parameters.session)
+        lines = await self._subagents.store.children.history(key, _LINES)
         if not lines:
             raise ToolError(f"Nothing was said in {key!r}.")
-        return ToolOutput(text="\n\n".join(map(_said, lines)), origins=_origins(key, kin, lines))
+        return ToolOutput(text="\n\n".join(map(_said, lines)), origins=_origins(key, access, lines))
 
 
 class SessionsSendTool(_SessionTool[SendParameters]):
@@ -113,14 +119,13 @@ class SessionsSendTool(_SessionTool[SendParameters]):
 
     async def sink(self, parameters: SendParameters, context: CallContext) -> Sink:
         """See Tool. Nobody is asked about a session that the turn does not see."""
-        kin = self._family.kin(context)
-        return "send" if kin.sees_all and not kin.is_below(parameters.session) else "look"
+        access = self._subagents.access(context)
+        return "send" if access.sees_all and not access.is_below(parameters.session) else "look"
 
     async def run(self, parameters: SendParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        if context.as_guest and not self._family.kin(context).is_below(parameters.session):
-            raise ToolError("Whoever asks here may write to sub-agents of this conversation alone.")
-        return ToolOutput(text=await self._family.kin(context).send(context, parameters.session, parameters.message))
+        access = self._subagents.access(context)
+        return ToolOutput(text=await access.send(context, parameters.session, parameters.message))
 
 
 class SessionStatusTool(_SessionTool[SessionParameters]):
@@ -133,25 +138,26 @@ class SessionStatusTool(_SessionTool[SessionParameters]):
 
     async def run(self, parameters: SessionParameters, context: CallContext) -> ToolOutput:
         """See Tool."""
-        key = self._family.kin(context).check(parameters.session)
-        found = await self._family.store.children.visible(key, _LINES)
-        settings = await self._family.store.settings.of(key)
+        access = self._subagents.access(context)
+        key = access.check(parameters.session)
+        found = await self._subagents.store.children.visible(key, _LINES)
+        settings = await self._subagents.store.settings.of(key)
         chosen = f"model {settings.model or 'as configured'}, thinking {settings.thinking or 'as configured'}"
-        own = [one for one in found if one.session_key == key]
-        if not own:
+        if not found or found[0].session_key != key:
             raise ToolError(f"There is no session {key!r}.")
-        return ToolOutput(text="\n".join((_line(own[0]), chosen, *(_line(one) for one in found if one not in own))))
+        own, *below = map(_line, found)
+        return ToolOutput(text="\n".join((own, chosen, *below)), origins=_of_labels(access, found))
 
 
-def make(family: Family) -> tuple[Tool[Any], ...]:
+def make(subagents: SubAgents) -> tuple[Tool[Any], ...]:
     """Return the tools, which all runs share."""
     tools = (SpawnTool, SessionsListTool, SessionsHistoryTool, SessionsSendTool, SessionStatusTool)
-    return tuple(tool(family) for tool in tools)
+    return tuple(tool(subagents) for tool in tools)
 
 
 def _line(one: SessionView) -> str:
     waiting = f", {one.waiting} waiting" if one.waiting else ""
-    return f"{one.session_key}{f' ({one.label})' if one.label else ''}: {one.state or 'idle'}{waiting}"
+    return f"{one.session_key}{f' ({named(one.label)})' if one.label else ''}: {one.state or 'idle'}{waiting}"
 
 
 def _said(line: Message) -> str:
@@ -159,8 +165,13 @@ def _said(line: Message) -> str:
     return f"{who}: {shortened(line.text, _LINE)}"
 
 
-def _origins(key: str, kin: Kin, lines: Sequence[Message]) -> tuple[Provenance, ...]:
+def _of_labels(access: SessionAccess, found: Sequence[SessionView]) -> tuple[Provenance, ...]:
+    """Return the origins of the labels of sessions, which the models of these have chosen."""
+    return merged(tuple(origin for one in found if one.label for origin in _origins(one.session_key, access, ())))
+
+
+def _origins(key: str, access: SessionAccess, lines: Sequence[Message]) -> tuple[Provenance, ...]:
     """Return the origins of lines: the words of others are their own in their session, and nobody's elsewhere."""
-    strange = root_of(key) != root_of(kin.turn.session_key)
+    strange = root_of(key) != root_of(access.turn.session_key)
     found = (one for line in lines for one in line.all_origins)
     return merged((*found, *((Provenance("person", f"the session {key}"),) if strange else ())))

@@ -62,9 +62,12 @@ def started(label: str, session_key: str) -> str:
 
 def ended_head(label: str, outcome: Outcome, kind: str | None, *, says: bool) -> str:
     """Return how the end of a turn of a sub-agent is told. kind: of the error that ended it. says: a text follows."""
-    failed = "was stopped by crashes of the service" if kind == "crash" else f"failed ({kind or 'internal'})"
-    how = {
-        Outcome.TIMEOUT: "ran out of time",
-        Outcome.FAILED: failed,
-    }.get(outcome, "has finished")
+    if outcome is Outcome.TIMEOUT:
+        how = "ran out of time"
+    elif kind == "crash":
+        how = "was stopped by crashes of the service"
+    elif kind or outcome is Outcome.FAILED:
+        how = f"failed ({kind or 'internal'})"
+    else:
+        how = "has finished"
     return f"(the sub-agent {label} {how}. {'It says:' if says else 'It says nothing.'})"

@@ -15,3 +15,5 @@ class Missing:
     since: int
     # The channel that is told when the turn is given up.
     channel: str
+    # Milliseconds that a sub-agent may take in all; None: as long as other turns may wait.
+    most: int | None

@@ -7,6 +7,8 @@ from typing import Literal
 from agent.models.base import ThinkingLevel
 from channels.settings import QueueMode
 
+# A level of thinking that somebody chose; empty: nobody has.
+Thinking = Literal["", ThinkingLevel]
 # The name of a setting and its new value.
 Change = tuple[Literal["verbose", "reasoning", "activation", "voice", "model", "thinking", "send", "queue"], str]
 
@@ -39,7 +41,7 @@ class SessionSettings:
     # The model that people chose; empty: as configured.
     model: str = ""
     # The level of thinking that people chose; empty: as configured.
-    thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    thinking: Thinking = ""
     # Whether what turns say is sent; empty: as configured.
     send: Literal["", "on", "off"] = ""
     # What becomes of what is written while a run is active; empty: as configured.

@@ -17,7 +17,7 @@ from agent.tools.workspace import Workspace
 from bot import catalogue, furniture
 from bot.background.dispatcher import Dispatcher
 from bot.catalogue import Catalogue
-from bot.children.family import Family
+from bot.children.subagents import SubAgents
 from bot.clock import Clock
 from bot.commands.registry import Askers
 from bot.config.changes import changed, merged
@@ -82,7 +82,7 @@ class Reload:
     memory: Memories
     fleet: Fleet
     restart: Restart
-    family: Family
+    subagents: SubAgents
     askers: Askers
     hooks: ServiceHooks
     # Makes what rooms are furnished with by a configuration.
@@ -195,7 +195,7 @@ class Reload:
         self.sessions.pruning = config.sessions.prune
         self.restart.drain_seconds = agent.drain_seconds
         self.lanes.allow(agent.max_concurrent, agent.subagents.max_concurrent)
-        self.family.agent = agent
+        self.subagents.agent = agent
         # Nothing is awaited before this, so that who is no owner any more is none at once.
         for name, section in config.channels.sections().items():
             if section != before.channels.sections()[name]:

@@ -233,6 +233,8 @@ class RunJournal:
 
     @_followed_through
     async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
+        if self._quiet:
+            ask = replace(ask, by=await self._given.store.children.label(self.turn.session_key))
         request = await self._given.requests.put(self.turn, ask)
         if isinstance(request, Decision):
             return request
@@ -248,11 +250,11 @@ class RunJournal:
     @_followed_through
     async def park_for_model(self, outage: Outage) -> AgentEnd | None:
         for_program = self.turn.place.kind is ChatKind.API and outage.kind in KEY_FAILURES
-        if self._by_itself or for_program:  # a program is rather told at once that its key is refused
+        if self.turn.kind in BY_THEMSELVES or for_program:  # a program is rather told at once that its key is refused
             return None
         await self.keep()
         self.stop_showing()
-        end = await self._given.outages.park(self.turn, outage, to_owner=self._to_owner)
+        end = await self._given.outages.park(self.turn, outage, to_owner=self._to_owner and not self._quiet)
         await self.typing.waits()
         return end
 
@@ -267,13 +269,13 @@ class RunJournal:
     async def answers(self, model: str, wanted: str) -> None:
         away = model if model != wanted else ""
         if away != self._away:
-            told = not ((away and self._away) or self._quiet)
+            told = not (away and self._away)
             self._away = away
             await self._given.outages.answers(self.turn, wanted, away, tell=told)
 
     @_followed_through
     async def thinks_less(self, model: str, level: ThinkingLevel, *, refused: bool) -> None:
-        await self._given.outages.thinks_less(self.turn, model, level, refused=refused, tell=not self._quiet)
+        await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:

@@ -182,7 +182,7 @@ class Lanes:
 
         until: the time up to which its messages count as ready, in milliseconds; 0: as the clock says.
         """
-        row = CHILDREN if background and CHILD in session_key else int(background)
+        row = _row_of(session_key, background)
         ready = self._ready[row]
         if session_key in ready:
             ready[session_key] = max(until, ready[session_key])
@@ -225,6 +225,8 @@ class Lanes:
                 del tasks[session_key]
         self._apart.pop(task, None)
         self._running[row] -= 1
+        if CHILD in session_key:  # its parent may have been told of the end
+            self._line_up(parent_of(session_key), True)
         self._pump()
 
     def _hand_over(self, session_key: str, turn: Turn) -> None:
@@ -301,8 +303,6 @@ class Lanes:
                 self._line_up(session_key, background, until)
             if turn.behind:
                 self._line_up(session_key, True)
-            if CHILD in session_key:  # its parent may have been told of the end
-                self._line_up(parent_of(session_key), True)
 
 
 def _row_of(session_key: str, background: bool) -> int:

@@ -29,6 +29,7 @@ from bot.runs.budgets import Budgets
 from bot.store.store import Store
 from channels.message import ChatKind
 from channels.outgoing import Planned
+from channels.session_key import CHILD
 from channels.sources import of_turn, sentence
 
 log = structlog.get_logger()
@@ -43,7 +44,8 @@ _HOUR = 3_600_000
 class OutageWatch:
     """Parks turns and probes models.
 
-    wake: starts what waits in a session. max_age: after it a turn that waits is given up.
+    wake: starts what waits in a session; it is given the key, and whether it is work of the background. max_age: after
+    it a turn that waits is given up.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class OutageWatch:
         outbox: Outbox,
         fleet: Fleet,
         budgets: Budgets,
-        wake: Callable[[str], None],
+        wake: Callable[[str, bool], None],
         max_age: timedelta,
     ) -> None:
         self._store, self._clock, self._outbox, self._fleet, self._budgets = store, clock, outbox, fleet, budgets
@@ -101,15 +103,13 @@ class OutageWatch:
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.answers(turn.run, away, where, blocks))
 
-    async def thinks_less(
-        self, turn: Turn, model: str, level: ThinkingLevel, *, refused: bool, tell: bool = True
-    ) -> None:
+    async def thinks_less(self, turn: Turn, model: str, level: ThinkingLevel, *, refused: bool) -> None:
         """Remember the highest level of thinking that a model has not refused in a session, and tell its people.
 
         refused: otherwise the model lacks higher ones, which may change with the configuration.
         """
         said = wording.thinks_less(model, "none" if level == "auto" else level, refused=refused)
-        blocks = self._blocks(turn, f"thinking:{model}:{level}", said) if tell else ()
+        blocks = self._blocks(turn, f"thinking:{model}:{level}", said)
         most = level if refused else "auto"
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.thinks_less(turn.run, model, most, where, blocks))
@@ -132,22 +132,24 @@ class OutageWatch:
         if any(one.what == "all" for one in await self._store.freezes.all()):  # no model is asked
             return True
         for session_key in await self._store.budget_waits.resume(self._clock.now()):
-            self._wake(session_key)
+            self._wake(session_key, CHILD in session_key)
         waiting = await self._store.outages.missing()
-        oldest = self._clock.now() - self._max_age
-        for turn in [turn for turn in waiting if turn.since < oldest]:
+        now = self._clock.now()
+        late = [turn for turn in waiting if now - turn.since > min(turn.most or self._max_age, self._max_age)]
+        for turn in late:
             said = wording.GIVEN_UP if turn.model else budget_words.GIVEN_UP
-            blocks = self._outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel)
+            told = CHILD not in turn.session_key  # a sub-agent tells its parent alone
+            blocks = self._outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel) if told else ()
             why = "outage" if turn.model else BUDGET
             self._outbox.send(await self._store.outages.give_up(turn.turn_id, blocks, why, said))
-            self._wake(turn.session_key)
-        self._fleet.missed = {turn.model for turn in waiting if turn.model and turn.since >= oldest}
+            self._wake(turn.session_key, not told)
+        self._fleet.missed = {turn.model for turn in waiting if turn.model and turn not in late}
         for wanted in [*self._fleet.missed]:
             if await self._works(wanted):
                 self._fleet.missed.discard(wanted)
                 log.info("a model works again", model=wanted)
                 for session_key in await self._store.outages.resume((wanted,)):
-                    self._wake(session_key)
+                    self._wake(session_key, CHILD in session_key)
         for name in self._fleet.down:
             if not all(self._fleet.is_down(other) for other, _ in self._fleet.chain(name)):  # another one stands in
                 await self._probe(name, OTHERWISE_EVERY)
@@ -193,7 +195,7 @@ class OutageWatch:
         self._fleet.rested.clear()
 
     def _blocks(self, turn: Turn, name: str, text: str) -> Sequence[Planned]:
-        """Return what people are told; programs read it in the events, and beats and jobs tell nothing."""
-        if turn.kind in BY_THEMSELVES or turn.place.kind is ChatKind.API:
+        """Return what people are told; programs read it in the events, and beats, jobs and sub-agents tell nothing."""
+        if turn.kind in BY_THEMSELVES or turn.settings.child or turn.place.kind is ChatKind.API:
             return ()
         return self._outbox.notice(of_turn(turn.turn_id, name), text, turn.place.channel)

@@ -13,9 +13,10 @@ from agent.message import Provenance
 from bot.compose import named
 from bot.persistence.causes import Cause
 from bot.persistence.children import ENDED, SPAWN, ended_head, sent_key, started
+from bot.persistence.schedules import TOLD
 from bot.store import codec, edits, rows
 from bot.store.gone import give_back
-from bot.store.indexes import OPEN_TURN
+from bot.store.indexes import OPEN_TURN, UNNOTED
 from channels.message import InboundKind, InboundMessage, Origin
 
 
@@ -54,15 +55,34 @@ def tell_end(db: sqlite3.Connection, turn_id: str, outcome: Outcome, kind: str |
         give_back(db, "inbox")
 
 
-def tell_stopped(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> None:
-    """Let the next turn of the session that has started a sub-agent be told that somebody has stopped it."""
+def tell_stopped(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause, *, dropped: bool = False) -> None:
+    """Let the next turn of the session that has started a sub-agent be told that somebody has stopped it.
+
+    dropped: it had ended by itself, and its last text was dropped before a turn read it.
+    """
     found = db.execute(
-        "SELECT parent, label FROM turn JOIN child USING (session_key) WHERE turn_id=?", (turn_id,)
+        "SELECT parent, label, session_key FROM turn JOIN child USING (session_key) WHERE turn_id=?", (turn_id,)
     ).fetchone()
-    if found is None or reason not in (Cause.STOP, Cause.ABORT, Cause.INTERRUPT):
+    if found is None or reason not in (Cause.STOP, Cause.ABORT, Cause.INTERRUPT, Cause.UNDONE):
         return  # what is told would stand in a transcript that knows nothing of it
-    words = f"The sub-agent {named(found[1])} was stopped. It says nothing any more."
-    edits.note_event(db, found[0], f"{ENDED}{turn_id}", words, now, _said(db, turn_id)[1])
+    was = "has ended, and what it said was dropped; sessions_history has it" if dropped else "was stopped"
+    words = f"The sub-agent {named(found[1])} {was}. It says nothing any more."
+    edits.note_event(db, found[0], f"{ENDED}{found[2]}/{turn_id}", words, now, _said(db, turn_id)[1])
+
+
+def take_back(db: sqlite3.Connection, turns: str, *, again: bool = False) -> None:
+    """Tell nothing more of the end of sub-agents that turns have started which are taken back. turns: a JSON list.
+
+    again: the turns count again, so it is told after all.
+    """
+    before, after = (f"reason='{Cause.UNDONE}'", UNNOTED) if again else (UNNOTED, f"reason='{Cause.UNDONE}'")
+    db.execute(
+        f"UPDATE inbox SET {after} WHERE {before} AND seq IN (SELECT seq FROM child CROSS JOIN inbox"
+        f" ON channel=? AND account=? AND event_key > '{TOLD}{ENDED}' || child.session_key || '/'"
+        f" AND event_key < '{TOLD}{ENDED}' || child.session_key || '0'"
+        " WHERE by_turn IN (SELECT value FROM json_each(?)))",
+        (edits.NOWHERE.channel, edits.NOWHERE.account, turns),
+    )
 
 
 def of_call(db: sqlite3.Connection, turn_id: str, call_id: str, name: str) -> str | None:

@@ -55,6 +55,12 @@ class Children(Inbox):
         self._accept(db, AcceptedMessage(message=message, session_key=session_key), self._now())
 
     @query
+    def label(self, db: sqlite3.Connection, session_key: str) -> str:
+        """Return the label of a sub-agent; one that is forgotten has none of its own."""
+        found = db.execute("SELECT label FROM child WHERE session_key=?", (session_key,)).fetchone()
+        return (found and found[0]) or "sub-agent"
+
+    @query
     def open(self, db: sqlite3.Connection, session_key: str) -> Sequence[SessionView]:
         """Return the sub-agents below a session, or all (empty), that work or are about to, the oldest first."""
         below = BELOW if session_key else "?1=''"
@@ -70,10 +76,11 @@ class Children(Inbox):
     def visible(
         self, db: sqlite3.Connection, session_key: str, most: int, *, everything: bool = False
     ) -> Sequence[SessionView]:
-        """Return a session and those below it, or all, the last used first."""
+        """Return a session and those below it, or all: the session itself, then the last used first."""
         within = "1" if everything else f"(session_key=?1 OR {BELOW})".replace("session_key", "session.session_key")
         found = db.execute(
-            f"{_VIEW} FROM session LEFT JOIN child USING (session_key) WHERE {within} ORDER BY used_at DESC LIMIT ?2",
+            f"{_VIEW} FROM session LEFT JOIN child USING (session_key) WHERE {within}"
+            " ORDER BY session.session_key=?1 DESC, used_at DESC LIMIT ?2",
             (session_key, most),
         )
         return [SessionView(*row) for row in found]

@@ -20,7 +20,7 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 # Condition for events, among the rows of which a turn is told.
 IS_EVENT = f"event_key GLOB '{TOLD}*'"
-_NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
+NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
 _UNSEEN = ("waiting", "steering", "held")
 
 
@@ -121,7 +121,7 @@ def note_event(
     db: sqlite3.Connection, session_key: str, key: str, text: str, now: int, origins: tuple[Provenance, ...] = ()
 ) -> bool:
     """Let the next turn of a session be told of an event; False if one with this key is known already."""
-    return note_written(db, _NOWHERE, None, session_key, f"{TOLD}{key}", text, now, origins)
+    return note_written(db, NOWHERE, None, session_key, f"{TOLD}{key}", text, now, origins)
 
 
 def replied_to(

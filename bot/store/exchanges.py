@@ -16,7 +16,7 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.exchanges import Refusal, Shown, TakeOff, Undone
 from bot.persistence.turns import CommandKept
-from bot.store import codec, rows
+from bot.store import child_ends, codec, rows
 from bot.store.commands import NOT_ANEW, Begun, begin, finish
 from bot.store.indexes import HELD_TURN, OPEN_TURN, UNNOTED, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -82,6 +82,7 @@ class Exchanges(Subject):
         if refused:
             return finish(db, begun, tell(Undone(refused=refused)))
         db.execute(f"DELETE FROM undone WHERE {which}", (transcript_id, command))
+        child_ends.take_back(db, json.dumps(turns), again=True)
         _hide(db, transcript_id, turns, 0, _BROUGHT_BACK)
         return finish(db, begun, tell(Undone(asked=_asked(db, turns))))
 
@@ -260,6 +261,7 @@ def _take_back(
         f" (SELECT source FROM delivery WHERE {_OF_THEM} AND {rows.OF_TOOL})",
         (ids,),
     )
+    child_ends.take_back(db, ids)
     line = _hide(db, transcript_id, turns, 1, _TAKEN_BACK)
     db.executemany("INSERT INTO undone VALUES (?,?,?,?)", [(transcript_id, one, begun.seq, line) for one in turns])
     (granted,) = db.execute(f"SELECT count(*) FROM approval WHERE {_OF_THEM} AND state='always'", (ids,)).fetchone()

@@ -75,7 +75,7 @@ class Outages(Subject):
         ).rowcount
         deliveries = rows.plan(db, where, blocks, run.turn_id, now) if tell else ()
         if notice is not None:
-            rows.tell_owner(db, notice, now, besides=where.conv_id)
+            rows.tell_owner(db, notice, now, besides=where.conv_id if blocks else None)
         used = db.execute(
             f"UPDATE turn SET state='parked', outcome=?, misses=?, {rows.STOP_CLOCK} WHERE turn_id=?"
             f" RETURNING {endings.USED}",
@@ -88,7 +88,9 @@ class Outages(Subject):
     def missing(self, db: sqlite3.Connection) -> Sequence[Missing]:
         """Return the turns that are parked until a model works again, or more is allowed, oldest first."""
         found = db.execute(
-            "SELECT turn_id, session_key, misses, created_at, channel FROM turn JOIN conversation ON conv_id=reply_conv"
+            "SELECT turn_id, session_key, misses, created_at, channel,"
+            " nullif(cast(json_extract(settings, '$.child.timeout') * 1000 AS integer), 0)"
+            " FROM turn JOIN conversation ON conv_id=reply_conv JOIN session USING (session_key)"
             f" WHERE {_WAITS} ORDER BY created_at, turn_id"
         ).fetchall()
         return [Missing(*row) for row in found]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from agent.events import Outcome
 from agent.message import Message, Text
 from bot.persistence.causes import Cause
+from bot.persistence.children import ENDED
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import CommandKept, Ending, Reply, Stopped
@@ -123,7 +124,7 @@ def _stop_one(db: sqlite3.Connection, session_key: str, before: int, now: int, r
         for found in db.execute(
             f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {state}"
             f" AND {FOR_A_RUN} AND kind NOT IN ('wake','job') AND seq < ? AND {SAID_AT} <= ? AND (?='' OR sender=?)"
-            " RETURNING turn_id, seq, kind",
+            " RETURNING turn_id, seq, kind, event_key",
             (reason, session_key, before, until, only, only),
         ).fetchall()
     ]
@@ -132,8 +133,10 @@ def _stop_one(db: sqlite3.Connection, session_key: str, before: int, now: int, r
         " AND (?='' OR sender=?)",
         (reason, session_key, before, only, only),
     )
-    for _, seq, _ in waiting:
+    for _, seq, _, event_key in waiting:
         endings.take_acknowledgements_away(db, "seq=?", seq, now)
+        if event_key.startswith(ENDED):
+            child_ends.tell_stopped(db, event_key.removeprefix(ENDED), now, reason, dropped=True)
     begun = db.execute(
         "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
         f" FROM turn WHERE (session_key=?1 OR {_OF_ITS_OWN}) AND {OPEN_TURN} AND epoch > 0"
@@ -142,12 +145,12 @@ def _stop_one(db: sqlite3.Connection, session_key: str, before: int, now: int, r
         " AND (?4='' OR NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turn.turn_id AND sender<>?4))",
         (session_key, before, until, only),
     ).fetchall()
-    made = [turn_id for turn_id, _, _ in waiting if turn_id is not None]  # at acceptance, for HTTP and sub-agents
+    made = [turn_id for turn_id, *_ in waiting if turn_id is not None]  # at acceptance, for HTTP and sub-agents
     turns = (*(turn_id for turn_id, _ in begun), *made)
     finished = "SELECT name, args FROM tool_call WHERE turn_id=? AND state='done' ORDER BY step, ordinal"
     done = [call for turn_id in turns for call in db.execute(finished, (turn_id,)).fetchall()]
     ended = tuple(one for turn_id in turns for one in stop_turn(db, turn_id, now, reason))
-    dropped = sum(kind != "child" for _, _, kind in waiting) + sum(steering for _, steering in begun)
+    dropped = sum(kind != "child" for _, _, kind, _ in waiting) + sum(steering for _, steering in begun)
     sessions, running = (session_key,) if turns else (), bool(begun or (made and CHILD in session_key))
     return Stopped(running=running, dropped=dropped, turns=ended, sessions=sessions, done=tuple(done))
 
@@ -172,11 +175,15 @@ def _busy(db: sqlite3.Connection, below: str) -> list[str]:
 def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> tuple[str, ...]:
     """End a turn as stopped. Deliveries whose sending has not begun are given up; what was said is kept.
 
-    The sub-agents that it has started end with it. Returns the ids of all turns that have ended.
+    The sub-agents that it has started end with it. Returns the ids of all turns that have ended: none if it had before,
+    as one of these.
     """
-    transcript_id, step, epoch, by_itself = db.execute(
-        f"SELECT transcript_id, step, epoch, {yielding.BY_ITSELF} FROM turn WHERE turn_id=?", (turn_id,)
+    found = db.execute(
+        f"SELECT transcript_id, step, epoch, {yielding.BY_ITSELF} FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
     ).fetchone()
+    if found is None:
+        return ()
+    transcript_id, step, epoch, by_itself = found
     begun = "action='preview' AND target IS NOT NULL"  # the beginning stands there, and gets its end
     rows.expire(db, f"turn_id=? AND state IN ('planned','unknown') AND NOT ({begun})", (turn_id,), reason, now)
     db.execute(

@@ -6,6 +6,7 @@ kept as a violation, since the service must never send such a thing.
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
@@ -23,6 +24,9 @@ from tests.serving import PlainModel
 
 _numbers = count(1)
 _DIGITS = {code: None for code in range(128) if not chr(code).isdigit()}
+_STARTED = re.compile(r"was started as (\S+)\. ")
+BESIDE = "agent:main:telegram:direct:B"
+"""The session to which something is relayed."""
 SUMS_UP = "Write a summary"
 """These words are in a request for a summary."""
 ASKED_AGAIN = "Ask again"
@@ -154,6 +158,11 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     if name == "spawn":
         child = f"S{call_id.translate(_DIGITS)}"
         return ToolCall(call_id, "sessions_spawn", json.dumps({"task": f"{child} {TASK}", "label": child}))
+    if name in ("again", "relay"):
+        token, started = call_id.translate(_DIGITS), (_STARTED.search(_text(one)) for one in request.messages)
+        child = next((found[1] for found in started if found), "none")
+        to, text = (BESIDE, f"B{token} 1p") if name == "relay" else (child, f"S{token} 1p+count | 1p")
+        return ToolCall(call_id, "sessions_send", json.dumps({"session": to, "message": text}))
     if name == "letter":
         return ToolCall(call_id, "read", '{"path": "letter.txt"}')
     if name == "remember":
@@ -165,6 +174,10 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     if name == "first":
         return ToolCall(call_id, "message", json.dumps({"action": "send", "text": following}))
     return ToolCall(call_id, name, f'{{"key": "{call_id}"}}')
+
+
+def _text(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, ToolResult))
 
 
 def next_answer(

@@ -82,6 +82,22 @@ async def _spawn(world: World) -> None:
     world.platform.write("A", "A2 1p+look | 1p")
 
 
+async def _relay(world: World) -> None:
+    """Something is said in another session, where somebody writes meanwhile."""
+    world.platform.write("B", "B1 1p")
+    await world.until(lambda: said(world, "B1.8"))
+    world.platform.write("A", "A1 1p+relay+count | 1p+relay | 1p")
+    await world.until(lambda: said(world, "A1.8"))
+    world.platform.write("B", "B2 1p")
+
+
+async def _again(world: World) -> None:
+    """A sub-agent is told more while it works, and again when it has ended."""
+    world.platform.write("A", "A1 1p+spawn | 1p+again | 1p")
+    await world.until(lambda: said(world, "A1.26"))
+    world.platform.write("A", "A2 1p+again | 1p")
+
+
 async def _stop_spawned(world: World) -> None:
     world.platform.write("A", "A1 1p+spawn | 1p+spawn+count | 2p+hold")
     await world.until(lambda: world.held["A1"] > 0)
@@ -391,6 +407,8 @@ SCENARIOS = (
     Scenario("tool-then-text", writes("A1 2p+count | 2p+look+bad+nope | 1p")),
     Scenario("stop", _stop),
     Scenario("spawn", _spawn),
+    Scenario("relay", _relay),
+    Scenario("again", _again),
     Scenario("stop-spawned", _stop_spawned),
     Scenario("spawn-asks", _decides("A1 1p+spawn+ask | 1p", "once")),
     Scenario("freeze", _freeze),

@@ -5,8 +5,9 @@ of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or mis
 steering text: its words are added to the next answer. `first` is a call that says the words of the next answer already.
 `H1 2f+1p | ok` fails twice for its key, then says a paragraph, then that there is nothing to say. Beats find it in
 HEARTBEAT.md, jobs in their prompts. `spawn` starts a sub-agent with the script TASK, under a token of its own that
-begins with `S`; what that comes to is answered with a paragraph. `letter` reads a file that nobody vouches for,
-`remember` writes a memory, `m_count` and `m_die` are tools of an MCP server.
+begins with `S`; what that comes to is answered with a paragraph. `again` says something more to the sub-agent that was
+started first, `relay` to the session of B, each under a token of its own. `letter` reads a file that nobody vouches
+for, `remember` writes a memory, `m_count` and `m_die` are tools of an MCP server.
 """
 
 import re
@@ -24,7 +25,8 @@ ALONE = "HJKL"
 """With these begin the scripts of beats and jobs in sessions of their own."""
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
-_TOLD = re.compile(r'^\(the sub-agent "S(\d+)" ', re.MULTILINE)
+_TOLD = re.compile(r'^\(the sub-agent "S(\d+)" [^\n]*\n?(?:<subagent>\n(.*))?', re.MULTILINE | re.DOTALL)
+_FENCE = "\n</subagent>"
 _NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
 TOOLS = (
     "count",
@@ -39,6 +41,8 @@ TOOLS = (
     "mail",
     "first",
     "spawn",
+    "again",
+    "relay",
     "letter",
     "remember",
     "m_count",
@@ -82,9 +86,9 @@ class Script:
 def parse(text: str) -> Script | None:
     """The script that a message of a person is; None for other texts (notes, commands)."""
     if told := _TOLD.search(text):
-        return answer_to(f"S{told[1]}")
+        return answer_to(f"S{told[1]}", told[2] or "")
     notes = _NOTES.search(text)
-    found = _SCRIPT.match(notes[1] if notes else text.rsplit("\n", 1)[-1])
+    found = _SCRIPT.match(notes[1] if notes else text.removesuffix(_FENCE).rsplit("\n", 1)[-1])
     if found is None:
         return None
     token, rest = found[1], found[2]
@@ -102,9 +106,10 @@ def parse(text: str) -> Script | None:
     return Script(token, tuple(steps), steering=False)
 
 
-def answer_to(child: str) -> Script:
-    """What is said about the end of a sub-agent, by its token."""
-    token = f"A9{child[1:]}"
+def answer_to(child: str, said: str) -> Script:
+    """What is said about the end of a turn of a sub-agent, by its token and what that has said."""
+    words = _WORD.search(said)
+    token = f"A9{words[1][1:]}" if words else f"A8{child[1:]}"
     return Script(token, (Step(_paragraphs(token, 0, 1), (), False, False, False),), steering=False)
 
 

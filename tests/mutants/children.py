@@ -4,6 +4,9 @@ from tests.mutants import Fault
 
 _CHILDREN = "tests/bot/children/test_children.py::test_"
 _READS = "tests/bot/children/test_what_it_reads.py::test_"
+_ENDS = "tests/bot/children/test_ends.py::test_"
+_SEES = "tests/bot/children/test_visibility.py::test_"
+_OUTAGES = "tests/bot/children/test_outages.py::test_"
 _OUTSIDE = "tests/bot/children/test_outside.py::test_"
 _ONCE = f"{_CHILDREN}what_a_sub_agent_says_last_comes_back_once_and_word_for_word"
 _STOPPED = f"{_CHILDREN}it_is_stopped_with_the_conversation_that_has_started_it"
@@ -60,7 +63,7 @@ FAULTS = (
     ),
     Fault(
         "children/sees-every-session",
-        "Kin.check",
+        "SessionAccess.check",
         "and not self.sees_all:",
         "and not self.turn:",
         (f"{_CHILDREN}a_conversation_sees_its_own_tree_and_an_owner_everything",),
@@ -111,8 +114,158 @@ FAULTS = (
         (f"{_READS}a_task_stands_as_it_is",),
     ),
     Fault(
+        "children/what-it-says-is-changed",
+        "composer",
+        'unfenced(message.text, "subagent")',
+        "harmless(message.text)",
+        (f"{_READS}what_it_says_stands_as_it_is",),
+    ),
+    Fault(
+        "children/leave-their-fence",
+        "composer",
+        'unfenced(message.text, "subagent")',
+        "message.text",
+        (f"{_READS}what_it_says_does_not_leave_its_fence",),
+    ),
+    Fault(
+        "children/leave-their-fence-unseen",
+        "agent/fences.py",
+        'f"[^{_UNSEEN}{_NEVER_SEEN}]"',
+        'f"[^{_UNSEEN}]"',
+        (f"{_READS}what_it_says_does_not_leave_its_fence",),
+    ),
+    Fault(
+        "children/ask-namelessly",
+        "RunJournal.park",
+        "if self._quiet:",
+        "if False:",
+        (
+            f"{_CHILDREN}what_it_asks_for_is_asked_where_its_person_is",
+            f"{_CHILDREN}a_question_says_which_sub_agent_asks",
+        ),
+    ),
+    Fault(
+        "children/fail-in-an-outage",
+        "RunJournal.park_for_model",
+        "self.turn.kind in BY_THEMSELVES or for_program",
+        "self._by_itself or for_program",
+        (f"{_OUTAGES}an_outage_delays_a_sub_agent_and_its_conversation_is_told_once",),
+    ),
+    Fault(
+        "children/wait-for-ever",
+        "OutageWatch._look",
+        "min(turn.most or self._max_age, self._max_age)",
+        "self._max_age",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/tell-people-of-outages",
+        "OutageWatch._blocks",
+        "turn.settings.child or ",
+        "",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/given-up-before-people",
+        "OutageWatch._look",
+        "if told else ()",
+        "",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/owners-hear-of-their-keys-elsewhere",
+        "Outages.park",
+        "where.conv_id if blocks else None",
+        "where.conv_id",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/parents-sleep-when-they-are-given-up",
+        "Lanes._left",
+        "if CHILD in session_key:",
+        "if False:",
+        (f"{_OUTAGES}it_waits_no_longer_than_it_may_take",),
+    ),
+    Fault(
+        "children/end-twice-with-somebody",
+        "stop_turn",
+        "turn_id=? AND {OPEN_TURN}",
+        "turn_id=?",
+        (f"{_ENDS}somebody_who_is_shut_out_ends_both_once",),
+    ),
+    Fault(
+        "children/waited-for-behind-a-stop",
+        "_stop_one",
+        "if event_key.startswith(ENDED):",
+        "if False:",
+        (f"{_ENDS}of_what_a_stop_has_dropped_the_next_turn_is_told",),
+    ),
+    Fault(
+        "children/waited-for-behind-an-undo",
+        "tell_stopped",
+        ", Cause.UNDONE)",
+        ")",
+        (f"{_ENDS}what_an_undo_has_ended_is_told_where_it_was_started_before",),
+    ),
+    Fault(
+        "children/told-of-where-nobody-knows-them",
+        "_take_back",
+        "    child_ends.take_back(db, ids)\n",
+        "",
+        (f"{_ENDS}what_an_undo_has_ended_is_told_where_it_was_started_before",),
+    ),
+    Fault(
+        "children/waited-for-behind-a-redo",
+        "Exchanges.redo",
+        "        child_ends.take_back(db, json.dumps(turns), again=True)\n",
+        "",
+        (f"{_ENDS}what_is_brought_back_is_told_of_its_end",),
+    ),
+    Fault(
+        "children/labels-are-trusted",
+        "_of_labels",
+        "for one in found if one.label",
+        "for one in ()",
+        (f"{_SEES}a_label_that_somebody_elses_model_has_chosen_bears_that",),
+    ),
+    Fault(
+        "children/lost-among-many-sessions",
+        "Children.visible",
+        "session.session_key=?1 DESC, ",
+        "",
+        (f"{_SEES}a_session_is_found_beside_its_sub_agent_that_was_used_later",),
+    ),
+    Fault(
+        "children/labels-are-markup",
+        "bot/children/commands.py",
+        "“{called(one.label)}”",
+        "“{one.label}”",
+        (f"{_CHILDREN}people_see_and_stop_it",),
+    ),
+    Fault(
+        "children/over-budget-has-finished",
+        "ended_head",
+        "elif kind or outcome is",
+        "elif outcome is",
+        (f"{_ENDS}one_that_has_used_its_budget_is_told_of",),
+    ),
+    Fault(
+        "children/asked-again-in-vain",
+        "_row_of",
+        "background and CHILD in session_key",
+        "CHILD in session_key",
+        (f"{_ENDS}what_nobody_has_decided_for_it_is_asked_again_and_its_end_is_told",),
+    ),
+    Fault(
+        "children/think-as-the-session",
+        "SessionAccess.start",
+        "newest.thinking or here.thinking",
+        "here.thinking or newest.thinking",
+        (f"{_CHILDREN}it_thinks_as_the_message_wants_for_which_it_works",),
+    ),
+    Fault(
         "children/guests-are-others",
-        "Kin._message",
+        "SessionAccess._message",
         "context.stands()",
         "context.bears()",
         (f"{_READS}for_a_guest_it_fetches_what_they_may_fetch_themselves",),
@@ -120,7 +273,7 @@ FAULTS = (
     Fault(
         "children/people-are-asked-in-vain",
         "SessionsSendTool.sink",
-        "kin.sees_all and not",
+        "access.sees_all and not",
         "not",
         (f"{_CHILDREN}nobody_is_asked_whether_a_guest_may_write_to_a_session_that_they_do_not_see",),
     ),

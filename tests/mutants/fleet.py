@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "fleet/parked-turns-stay",
         "OutageWatch._look",
-        "self._wake(session_key)\n        for name",
+        "self._wake(session_key, CHILD in session_key)\n        for name",
         "pass\n        for name",
         (_FLEET,),
     ),

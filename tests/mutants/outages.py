@@ -72,8 +72,8 @@ FAULTS = (
     Fault(
         "outages/never-given-up",
         "OutageWatch._look",
-        "turn.since < oldest",
-        "False",
+        "now - turn.since > min(",
+        "0 > min(",
         (f"{_OUTAGES}what_waits_too_long_is_given_up",),
     ),
     Fault(

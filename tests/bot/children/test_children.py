@@ -1,5 +1,6 @@
 """Sub-agents, in the real service: started by the model, told of once, seen and stopped by people."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,21 @@ async def test_it_has_the_tools_of_the_conversation_without_those_that_speak_and
         assert first - second == {"message", "schedule", "stay_silent", "task_list", *SESSIONS}
 
 
+async def test_it_thinks_as_the_message_wants_for_which_it_works(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.write("/think low")
+        await hark.until_texts(1)
+        hark.model.whenever("look it up", "done")
+        hark.model.whenever("<subagent>", "so")
+        hark.model.add(spawns())
+        hark.model.add("asked")
+        await hark.write("find out", thinking="high")
+        await hark.until_texts(3)
+        await settled(hark)
+        ((settings,),) = hark.stored.sessions("settings", session_key=child_of(hark))
+        assert json.loads(settings)["thinking"] == "high"
+
+
 @pytest.mark.parametrize("command", ["/stop", "/new"])
 async def test_it_is_stopped_with_the_conversation_that_has_started_it(tmp_path: Path, command: str) -> None:
     gate = Gate()
@@ -156,17 +172,17 @@ async def test_runs_of_sub_agents_have_places_of_their_own(tmp_path: Path) -> No
 async def test_people_see_and_stop_it(tmp_path: Path) -> None:
     gate = Gate()
     async with running(tmp_path) as hark:
-        await begun(hark, gate)
+        await begun(hark, gate, label="*research* </approve>")
         ident = child_of(hark).rpartition(":")[2]
         await hark.write("/subagents")
         await hark.until_texts(2)
         shown = hark.channel.sent[-1]
-        assert f'`{ident}` "research": running' in shown.body
+        assert f"`{ident}` “research approve”: running" in shown.body
         assert [one.sends for one in shown.buttons] == [f"/subagents stop {ident}"]
         await hark.write("/status")
         assert "**Sub-agents** 1 at work" in (await hark.until_texts(3))[-1]
         await hark.write(f"/subagents stop {ident}")
-        assert (await hark.until_texts(4))[-1] == 'The sub-agent "research" is stopped.'
+        assert (await hark.until_texts(4))[-1] == "The sub-agent “research approve” is stopped."
         await hark.until(lambda: not hark.model.active, "the end of the run")
         gate.open()
         await hark.write("/subagents")
@@ -177,17 +193,34 @@ async def test_people_see_and_stop_it(tmp_path: Path) -> None:
 async def test_what_it_asks_for_is_asked_where_its_person_is(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
         hark.model.on("look it up", Call("ask", {"label": "it"}))
-        hark.model.add(spawns())
+        hark.model.add(spawns(label="research"))
         hark.model.add("asked")
         await hark.say("find out")
         ident = await approval(hark)
         await hark.until(lambda: any("/approve" in text for text in hark.channel.texts()), "the request")
+        assert "**May the sub-agent “research” run this?**" in hark.channel.texts()[-1]
         hark.model.add("found it")
         hark.model.on("found it", "so it is")
         assert await hark.service.parts.requests.decide(ident, Choice(verdict="once"), "telegram:1")
         await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
         await settled(hark)
         assert "found it" not in hark.channel.texts()
+
+
+async def test_a_question_says_which_sub_agent_asks(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.on("look it up", Call("ask_person", {"question": "Which one?"}))
+        hark.model.on("look it up", "found it")
+        hark.model.whenever("<subagent>", "so it is")
+        hark.model.add(spawns(label="*research* [x](https://evil.example)"))
+        hark.model.add("asked")
+        await hark.say("find out")
+        await hark.until(lambda: any("Which one?" in text for text in hark.channel.texts()), "the question")
+        head = "❓ **A question of the sub-agent “research xhttpsevilexample”**\n\nWhich one?"
+        assert hark.channel.texts()[-1].startswith(head)
+        await hark.write("the blue one")
+        await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
+        await settled(hark)
 
 
 async def test_what_it_says_bears_what_it_has_read(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def at_work(reload: Reload, room: Furniture) -> dict[str, object]:
         "agent.idle_timeout_seconds": specs.answerer.limits.idle_timeout,
         "agent.max_steps": specs.answerer.limits.max_steps,
         "agent.max_concurrent": vars(lanes)["_places"],
-        "agent.subagents": (reload.family.agent.subagents, vars(lanes)["_child_places"]),
+        "agent.subagents": (reload.subagents.agent.subagents, vars(lanes)["_child_places"]),
         "agent.receipts": runs.receipts.mode,
         "agent.drain_seconds": reload.restart.drain_seconds,
         "agent.guest_models": specs.guest_models,

@@ -12,7 +12,7 @@ from bot.clock import Clock
 from bot.compose import named
 from bot.config.model import Agent
 from bot.persistence.children import SENT_HEAD, TASK, TASK_HEAD, NewChild, SessionView, sent_key, started
-from bot.persistence.settings import ChildRules, SessionSettings
+from bot.persistence.settings import ChildRules, SessionSettings, Thinking
 from bot.persistence.turns import Turn
 from bot.runs.permissions import Offer
 from bot.runs.rooms import Room
@@ -29,7 +29,7 @@ _ID = 8
 
 
 @dataclass(eq=False, kw_only=True)
-class Family:
+class SubAgents:
     """The sub-agents of a service."""
 
     store: Store
@@ -45,9 +45,9 @@ class Family:
     # The turns that run, see `Toolbox.working`.
     working: dict[str, tuple[Turn, Room, Offer]] = field(default_factory=dict, init=False)
 
-    def kin(self, context: CallContext) -> "Kin":
+    def access(self, context: CallContext) -> "SessionAccess":
         """Return what the turn of a call may see and write to."""
-        return Kin(self, *self.working[context.turn_id])
+        return SessionAccess(self, *self.working[context.turn_id])
 
     async def sentence(self) -> str:
         """Return how many sub-agents there are at present; empty if there are none."""
@@ -56,10 +56,10 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class SessionAccess:
     """The sessions that the run of a turn may see and write to."""
 
-    family: Family
+    subagents: SubAgents
     turn: Turn
     room: Room
     # What the turn is offered.
@@ -73,7 +73,7 @@ class Kin:
 
     async def visible(self) -> Sequence[SessionView]:
         """Return the sessions that the turn sees. Raises StoreUnavailable."""
-        return await self.family.store.children.visible(self.turn.session_key, MOST, everything=self.sees_all)
+        return await self.subagents.store.children.visible(self.turn.session_key, MOST, everything=self.sees_all)
 
     def check(self, session_key: str) -> str:
         """Return the session of a key, the turn's own for an empty one. Raises ToolError if it is not seen."""
@@ -88,62 +88,69 @@ class Kin:
         """Return whether a session is one of a sub-agent of the turn's own."""
         return session_key.startswith(f"{self.turn.session_key}{CHILD}")
 
-    async def start(self, context: CallContext, task: str, label: str, settings: SessionSettings) -> str:
-        """Start a sub-agent and return what the model is told. Raises ToolError, StoreUnavailable."""
-        family, turn, offer = self.family, self.turn, self.offer
+    async def start(
+        self, context: CallContext, task: str, *, label: str, model: str, thinking: Thinking, timeout: float
+    ) -> str:
+        """Start a sub-agent and return what the model is told. Raises ToolError, StoreUnavailable.
+
+        model, thinking: empty: as here. timeout: in seconds; 0: as configured.
+        """
+        subagents, turn, offer = self.subagents, self.turn, self.offer
         if context.background:
             raise ToolError("Nobody is here to whom it could be told: what runs by itself starts no sub-agents.")
-        wanted = settings.model
-        if wanted and not family.fleet.knows(wanted):
-            raise ToolError(f"There is no model {wanted!r}. Leave it out, and the model of this conversation works.")
-        if wanted and not offer.by_owners and family.agent.guest_models and wanted not in family.agent.guest_models:
-            raise ToolError(f"{wanted} is not for this person to choose: {', '.join(family.agent.guest_models)} are.")
-        depth, most_depth = len(parse(turn.session_key).children) + 1, family.agent.subagents.max_depth
+        if model and not subagents.fleet.knows(model):
+            raise ToolError(f"There is no model {model!r}. Leave it out, and the model of this conversation works.")
+        allowed = subagents.agent.guest_models
+        if model and not offer.by_owners and allowed and model not in allowed:
+            raise ToolError(f"{model} is not for this person to choose: {', '.join(allowed)} are.")
+        depth, most_depth = len(parse(turn.session_key).children) + 1, subagents.agent.subagents.max_depth
         if depth > most_depth:
             raise ToolError("No sub-agents are started here: `agent.subagents.max_depth` is reached.")
         without = (*offer.refused, *(SESSIONS if depth == most_depth else ()))
         usable = tuple(name for name in offer.names if name not in without)
-        timeout = settings.child.timeout if settings.child else 0
         rules = ChildRules(
             tools=usable, as_guest=tuple(sorted(offer.as_guest)), by_owners=offer.by_owners, timeout=timeout
         )
-        here = turn.settings
+        here, newest = turn.settings, turn.messages[-1]
         settings = SessionSettings(
-            model=wanted or here.model or turn.messages[-1].model,
-            thinking=settings.thinking or here.thinking or turn.messages[-1].thinking,
+            model=model or newest.model or here.model,
+            thinking=thinking or newest.thinking or here.thinking,
             child=rules,
         )
         label = wording.one_line(label.strip() or task)[:_LABEL] or "sub-agent"
         child = NewChild(
-            session_key=child_key(turn.session_key, family.clock.new_id().replace("-", "")[-_ID:]),
+            session_key=child_key(turn.session_key, subagents.clock.new_id().replace("-", "")[-_ID:]),
             label=label,
             task=self._message(context, f"{TASK}{turn.turn_id}:{context.call_id}", task, TASK_HEAD, self._origin()),
-            turn_id=family.clock.new_id(),
+            turn_id=subagents.clock.new_id(),
             settings=settings,
             call_id=context.call_id,
         )
-        most = family.agent.subagents.max_children
-        if not await family.store.children.start(turn.run, child, most):
+        most = subagents.agent.subagents.max_children
+        if not await subagents.store.children.start(turn.run, child, most):
             raise ToolError(f"{most} sub-agents of this conversation work already, as many as may at the same time.")
-        family.wake(child.session_key, True)
+        subagents.wake(child.session_key, True)
         return started(named(label), child.session_key)
 
     async def send(self, context: CallContext, session_key: str, text: str) -> str:
         """Let a text cause a turn in another session, and return what the model is told. Raises ToolError."""
-        store, below = self.family.store, self.is_below(self.check(session_key))
+        store, below = self.subagents.store, self.is_below(self.check(session_key))
         if not session_key or session_key == self.turn.session_key:
             raise ToolError("That is this conversation: what you answer is said here anyway.")
+        if context.as_guest and not below:
+            raise ToolError("Whoever asks here may write to sub-agents of this conversation alone.")
         origin = self._origin() if below else await store.children.place(session_key)
-        if origin is None or (below and not any(one.session_key == session_key for one in await self.visible())):
+        found = await store.children.visible(session_key, 1)
+        if origin is None or not found or found[0].session_key != session_key:
             raise ToolError(f"There is nobody in the session {session_key!r} who could be told anything.")
         key = sent_key(self.turn.turn_id, context.call_id)
         await store.children.send(self.turn.run, self._message(context, key, text, SENT_HEAD, origin), session_key)
-        self.family.wake(session_key, True)
+        self.subagents.wake(session_key, True)
         return "Sent. What it comes to is told here by itself." if below else "Sent. The answer is given there."
 
     def _origin(self) -> Origin:
         """Return in whose name a sub-agent works: of several senders that of one who is no owner, if there is one."""
-        guests = [one for one in self.turn.messages if not self.family.is_owner(one)]
+        guests = [one for one in self.turn.messages if not self.subagents.is_owner(one)]
         return replace((guests or self.turn.messages)[-1].origin, message_id="")
 
     def _message(self, context: CallContext, key: str, text: str, head: str, origin: Origin) -> InboundMessage:
@@ -154,6 +161,6 @@ class Kin:
             kind=InboundKind.CHILD,
             text=text,
             extra_context=head,
-            sent_at=self.family.clock.now(),
+            sent_at=self.subagents.clock.now(),
             origins=ORIGINS.dump(bears) if bears else "",
         )

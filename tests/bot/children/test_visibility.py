@@ -1,0 +1,117 @@
+"""What the tools about sessions show, and of whom: guessed keys, labels of others, many sub-agents."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bot.children.test_children import PARENT, settled, spawns
+from tests.bot.children.test_ends import GUEST
+from tests.service import Hark, running, session_of
+from tests.standins.script import Call, Gate, Say
+
+TOOLS = ("sessions_history", "session_status", "sessions_send")
+
+
+async def worked(hark: Hark, sender: str = "1", label: str = "research") -> str:
+    """Somebody's sub-agent has ended; returns its session."""
+    before = set(hark.stored.children("session_key"))
+    hark.model.whenever("look it up", "forty-two")
+    hark.model.whenever("<subagent>", "noted")
+    hark.model.add(spawns(label=label))
+    hark.model.add("asked")
+    sent = len(hark.channel.texts(sender))
+    await hark.say("find out", sender)
+    await hark.until_texts(sent + 2, sender)
+    await settled(hark)
+    ((key,),) = set(hark.stored.children("session_key")) - before
+    return str(key)
+
+
+def called(key: str) -> tuple[Call, ...]:
+    return tuple(
+        Call(name, {"session": key, **({"message": "boo"} if name == "sessions_send" else {})}) for name in TOOLS
+    )
+
+
+async def results(hark: Hark, *calls: Call, sender: str) -> list[str]:
+    before = len(hark.stored.lines(session_of(sender), "tool_result"))
+    hark.model.add(*calls)
+    hark.model.add("looked")
+    await hark.say("look around", sender)
+    return hark.stored.lines(session_of(sender), "tool_result")[before:]
+
+
+async def test_a_guest_reaches_no_sub_agent_of_another_by_a_key_that_they_guess(tmp_path: Path) -> None:
+    async with running(tmp_path, config=GUEST) as hark:
+        key = await worked(hark)
+        below = session_of("2")
+        for guessed in (
+            key,
+            key.upper(),
+            f"{key} ",
+            f"{below}/../{key}",
+            f"{below}:subagent",
+            f"{below}\u200b:subagent:x",
+        ):
+            found = await results(hark, *called(guessed), sender="2")
+            assert len(found) == 3
+            assert all("that this conversation may see" in text for text in found), guessed
+        for nobody in (f"{below}:subagent:", f"{below}:subagent:{key}", f"{below}:subagent:%00"):
+            found = await results(hark, *called(nobody), sender="2")
+            assert [text.split(nobody)[0] for text in found] == [
+                "Nothing was said in '",
+                "There is no session '",
+                "There is nobody in the session '",
+            ]
+        assert not hark.stored.turns(session_key=key, kind="child")[1:]
+
+
+@pytest.mark.parametrize("tool", ["sessions_list", "session_status"])
+async def test_a_label_that_somebody_elses_model_has_chosen_bears_that(tmp_path: Path, tool: str) -> None:
+    async with running(tmp_path, config=GUEST) as hark:
+        await worked(hark, "2", label="[now] write it <b>down</b>")
+        hark.model.add(Call(tool, {"session": session_of("2")} if tool == "session_status" else {}))
+        hark.model.add("looked")
+        await hark.say("who is there?")
+        ((body,),) = hark.stored.entries("body", kind="tool_result", transcript_id=_transcript(hark))
+        assert """(\\"(now) write it ‹b›down‹/b›\\"): idle""" in body
+        assert f"the session {session_of('2')}:subagent:" in body
+
+
+async def test_one_that_was_used_long_ago_is_found_among_many_sessions(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        key = await worked(hark)
+        hark.model.whenever("hello", "hello")
+        hark.time.advance(1)
+        for sender in map(str, range(100, 150)):
+            await hark.write("hello", sender=sender)
+        await settled(hark)
+        found = await results(hark, *called(key), sender="1")
+        assert found[0].startswith("asked: ")
+        assert found[1].startswith(key)
+        assert found[2].startswith("Sent.")
+        await settled(hark)
+
+
+async def test_a_session_is_found_beside_its_sub_agent_that_was_used_later(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(tmp_path, config=GUEST) as hark:
+        hark.model.whenever("look it up", "forty-two")
+        hark.model.whenever("<subagent>", "noted")
+        hark.model.add(Say("so", gate=gate), spawns())
+        hark.model.add("asked")
+        await hark.write("find out", sender="2")
+        await gate.reached()
+        hark.time.advance(1)
+        gate.open()
+        await hark.until_texts(3, "2")
+        await settled(hark)
+        found = await results(hark, *called(session_of("2")), sender="1")
+        assert found[1].startswith(f"{session_of('2')}: idle")
+        assert found[2].startswith("Sent.")
+        await settled(hark)
+
+
+def _transcript(hark: Hark) -> str:
+    ((transcript,),) = hark.stored.sessions("transcript_id", session_key=PARENT)
+    return str(transcript)
