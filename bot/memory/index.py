@@ -8,7 +8,7 @@ All methods block.
 import contextlib
 import hashlib
 import heapq
-import math
+import itertools
 import os
 import sqlite3
 import threading
@@ -29,7 +29,7 @@ T = TypeVar("T")
 # How files look, by their paths; see `_listed`.
 _Looks = Mapping[str, tuple[int, ...] | None]
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE file (                         -- a file whose pieces are known
@@ -46,7 +46,8 @@ CREATE INDEX piece_by_digest ON piece (digest);
 CREATE TABLE vector (                       -- of the words of pieces, by the model that has made it
   digest TEXT NOT NULL, model TEXT NOT NULL, bits BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (digest, model)
 ) STRICT, WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5(inside, above, tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'");
+CREATE VIRTUAL TABLE words USING fts5(inside, above,
+  tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co So'");
 CREATE VIRTUAL TABLE known USING fts5vocab(words, row);
 PRAGMA user_version={_VERSION};
 COMMIT;
@@ -278,9 +279,7 @@ def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, s
         if (row := db.execute("SELECT doc FROM known WHERE term=?", (word,)).fetchone()) is not None:
             counts[word] = row[0]
     rows = {}
-    for piece_id in dict.fromkeys(
-        (*_candidates(db, {word: counts[word] for _, word in asked if word in counts}), *near)
-    ):
+    for piece_id in dict.fromkeys((*_candidates(db, asked, counts, total), *near)):
         path, first, last, above, text, inside, context, digest, changed = db.execute(
             "SELECT path, first, last, piece.above, piece.text, inside, words.above, file.digest, changed FROM piece"
             " JOIN file USING (file_id) JOIN words ON words.rowid=piece_id WHERE piece_id=?",
@@ -292,27 +291,36 @@ def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, s
     return Found(total, has_days, counts, rows)
 
 
-def _candidates(db: sqlite3.Connection, counts: dict[str, int]) -> list[int]:
+def _candidates(
+    db: sqlite3.Connection, asked: Sequence[tuple[str, str]], counts: Mapping[str, int], total: int
+) -> list[int]:
     """Return the pieces that hold most of the words, where rare words count for more.
 
     The time is bounded: only so many places of words are read, those of the rarest words first. Where that leaves words
-    out, the newest pieces in which the rarest words stand together are candidates as well.
+    out, the newest pieces in which most of the rarest words stand together are candidates as well.
     """
-    rarest = sorted(counts, key=lambda word: counts[word])
-    scores, left = dict[int, float](), _PLACES
-    found = dict[int, None]()
+    rarest = sorted({begin for _, begin in asked if begin in counts}, key=lambda form: counts[form])
+    whole = sorted({word for word, _ in asked if word in counts}.difference(rarest), key=lambda form: counts[form])
     matching = "SELECT rowid FROM words WHERE words MATCH ?"
-    for word in rarest:
-        left -= counts[word]
-        if left < 0:
-            break
-        worth = 1 / math.log(counts[word] + 2)
-        for (piece_id,) in db.execute(matching, (f'"{word}"',)):
-            scores[piece_id] = scores.get(piece_id, 0.0) + worth
-    if left < 0:
-        for most in range(min(len(rarest), _TOGETHER), 0, -1):
+    places, left = dict[str, Sequence[int]](), _PLACES
+    for form in (*rarest, *whole):
+        if left >= counts[form]:
+            places[form] = [piece_id for (piece_id,) in db.execute(matching, (f'"{form}"',))]
+            left -= counts[form]
+    scores = dict[int, float]()
+    for word, beginning in asked:
+        said = dict[int, float]()
+        for form, worth in ((beginning, terms.BEGIN), (word, 1.0)):
+            if form in places:
+                said.update(dict.fromkeys(places[form], worth * terms.weight(counts[form], total)))
+        for piece, worth in said.items():
+            scores[piece] = scores.get(piece, 0.0) + worth
+    found = dict[int, None]()
+    if not places.keys() >= set(rarest):
+        some = [f'"{form}"' for form in rarest[:_TOGETHER]]
+        for most in range(len(some), 0, -1):
             if len(found) < CANDIDATES:
-                together = " AND ".join(f'"{word}"' for word in rarest[:most])
+                together = " OR ".join(f"({' AND '.join(forms)})" for forms in itertools.combinations(some, most))
                 newest = db.execute(f"{matching} ORDER BY rowid DESC LIMIT ?", (together, CANDIDATES))
                 found.update(dict.fromkeys(piece_id for (piece_id,) in newest))
     best = heapq.nlargest(CANDIDATES, zip(scores.values(), scores.keys(), strict=True))
