@@ -193,4 +193,25 @@ FAULTS = (
         "while False:",
         (f"{_WAYS}[endings]",),
     ),
+    Fault(
+        "memory/a-large-file-is-read-to-its-end",
+        "bot/memory/index.py",
+        "itertools.islice(steps, _AT_ONCE)",
+        "steps",
+        (f"{_INDEX}test_reading_a_large_file_ends_when_it_is_told_and_goes_on_later",),
+    ),
+    Fault(
+        "memory/a-file-that-grows-is-read-anew",
+        "bot/memory/index.py",
+        "itertools.takewhile(bool, alike)",
+        "()",
+        (f"{_INDEX}test_of_a_file_that_has_grown_only_the_new_is_read",),
+    ),
+    Fault(
+        "memory/half-of-a-file-counts-as-the-file",
+        "bot/memory/index.py",
+        'db.execute(done, ("", "", 0, file_id))',
+        "pass",
+        (f"{_INDEX}test_a_file_that_changes_while_it_is_half_read_is_made_whole",),
+    ),
 )
