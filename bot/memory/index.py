@@ -8,7 +8,7 @@ All methods block.
 import contextlib
 import hashlib
 import heapq
-import math
+import itertools
 import os
 import sqlite3
 import threading
@@ -22,14 +22,14 @@ from agent.memory.base import ENDING, FILE, FOLDER, MemoryUnavailable
 from agent.tools.lineage import FileState
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot.memory import terms
-from bot.memory.pieces import pieces
+from bot.memory.pieces import Piece, pieces
 from bot.store.database import forgiving
 
 T = TypeVar("T")
 # How files look, by their paths; see `_listed`.
 _Looks = Mapping[str, tuple[int, ...] | None]
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE file (                         -- a file whose pieces are known
@@ -46,7 +46,8 @@ CREATE INDEX piece_by_digest ON piece (digest);
 CREATE TABLE vector (                       -- of the words of pieces, by the model that has made it
   digest TEXT NOT NULL, model TEXT NOT NULL, bits BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (digest, model)
 ) STRICT, WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5(inside, above, tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'");
+CREATE VIRTUAL TABLE words USING fts5(inside, above,
+  tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co So'");
 CREATE VIRTUAL TABLE known USING fts5vocab(words, row);
 PRAGMA user_version={_VERSION};
 COMMIT;
@@ -55,8 +56,8 @@ COMMIT;
 _UNSETTLED = 50_000_000
 # Seconds for which a search waits at most for another one that works with the same index.
 _PATIENCE = 2.0
-# Files that are committed together.
-_AT_ONCE = 32
+# Pieces that are committed together.
+_AT_ONCE = 500
 # The most places of words that are read to find candidates, and the most candidates.
 _PLACES, CANDIDATES = 5_000, 50
 # The most words that are looked for together.
@@ -182,7 +183,7 @@ class Index:
     def _refresh(self, db: sqlite3.Connection) -> None:
         """Read the files that look different from when they were read, and forget those that are gone.
 
-        A few are committed at a time, so that a process that ends meanwhile has not read them all for nothing.
+        A few pieces are committed at a time, so that a process that ends meanwhile goes on there at its next start.
         """
         there = dict(_listed(self.room))
         if there == self._seen and None not in there.values():
@@ -192,16 +193,18 @@ class Index:
         changed = [(path, sign) for path, sign in signs.items() if not sign or known.get(path, (0, ""))[1] != sign]
         gone = [(path, None) for path in known if path not in there]
         todo = [*gone, *sorted(changed)]
-        for some in (todo[at : at + _AT_ONCE] for at in range(0, len(todo), _AT_ONCE)):
+        steps = itertools.chain.from_iterable(
+            _forget(db, known[path][0])
+            if sign is None
+            else _read(db, self.room, path, sign, known.get(path, (None,))[0])
+            for path, sign in todo
+        )
+        more = True
+        while more:
             with _together(db):
-                for path, sign in some:
-                    if self._closed:
-                        raise MemoryUnavailable("The memory is closed.")
-                    file_id = known.get(path, (None, ""))[0]
-                    if sign is not None:
-                        _read(db, self.room, path, sign, file_id)
-                    elif file_id is not None:
-                        _forget(db, file_id)
+                if self._closed:
+                    raise MemoryUnavailable("The memory is closed.")
+                more = any([True for _ in itertools.islice(steps, _AT_ONCE)])
         self._seen = there
 
 
@@ -234,40 +237,65 @@ def _listed(room: Workspace) -> Iterator[tuple[str, tuple[int, ...] | None]]:
                 yield "/".join((*above, one.name)), looks if abs(now - found.st_ctime_ns) > _UNSETTLED else None
 
 
-def _read(db: sqlite3.Connection, room: Workspace, path: str, sign: str, file_id: int | None) -> None:
+def _read(db: sqlite3.Connection, room: Workspace, path: str, sign: str, file_id: int | None) -> Iterator[None]:
+    """Bring the pieces of a file up to date, one at each step; those before the first that has changed stay."""
     try:
         with room.open(path) as file:
             content = file.read()
             changed = os.fstat(file.fileno()).st_ctime_ns
     except WorkspaceError:
         if file_id is not None:
-            _forget(db, file_id)
+            yield from _forget(db, file_id)
         return
     digest = hashlib.sha256(content).hexdigest()
-    if file_id is not None:
-        (before,) = db.execute("SELECT digest FROM file WHERE file_id=?", (file_id,)).fetchone()
-        if before == digest:
-            db.execute("UPDATE file SET sign=?, changed=? WHERE file_id=?", (sign, changed, file_id))
-            return
-        _forget(db, file_id)
-    file_id = db.execute(
-        "INSERT INTO file (path, sign, digest, changed) VALUES (?,?,?,?)", (path, sign, digest, changed)
+    if file_id is None:
+        file_id = db.execute("INSERT INTO file (path, sign, digest, changed) VALUES (?,'','',0)", (path,)).lastrowid
+    done = "UPDATE file SET sign=?, digest=?, changed=? WHERE file_id=?"
+    (before,) = db.execute("SELECT digest FROM file WHERE file_id=?", (file_id,)).fetchone()
+    if before != digest:
+        db.execute(done, ("", "", 0, file_id))  # what it has is of no content until all of this is done
+        new = list(pieces(content.decode(errors="replace").replace("\0", " ")))
+        there = "SELECT piece_id, first, last, digest FROM piece WHERE file_id=? ORDER BY piece_id"
+        old = db.execute(there, (file_id,)).fetchall()
+        alike = (tuple(had) == (one.first, one.last, _digest(one)) for (_, *had), one in zip(old, new, strict=False))
+        same = sum(1 for _ in itertools.takewhile(bool, alike))
+        for piece_id, *_ in reversed(old[same:]):
+            _drop(db, piece_id)
+            yield
+        named = path.rpartition("/")[2].removesuffix(ENDING)
+        for piece in itertools.islice(new, same, None):
+            _add(db, file_id, named, piece)
+            yield
+    db.execute(done, (sign, digest, changed, file_id))
+    yield
+
+
+def _add(db: sqlite3.Connection, file_id: int | None, named: str, piece: Piece) -> None:
+    piece_id = db.execute(
+        "INSERT INTO piece (file_id, first, last, above, text, digest) VALUES (?,?,?,?,?,?)",
+        (file_id, piece.first, piece.last, piece.above, piece.text, _digest(piece)),
     ).lastrowid
-    named = path.rpartition("/")[2].removesuffix(ENDING)
-    for piece in pieces(content.decode(errors="replace").replace("\0", " ")):
-        said = hashlib.sha256(f"{piece.above}\n{piece.text}".encode()).hexdigest()[:32]
-        piece_id = db.execute(
-            "INSERT INTO piece (file_id, first, last, above, text, digest) VALUES (?,?,?,?,?,?)",
-            (file_id, piece.first, piece.last, piece.above, piece.text, said),
-        ).lastrowid
-        found_by = (" ".join(terms.indexed(text)) for text in (piece.text, f"{named} {piece.above}"))
-        db.execute("INSERT INTO words (rowid, inside, above) VALUES (?,?,?)", (piece_id, *found_by))
+    found_by = (" ".join(terms.indexed(text)) for text in (piece.text, f"{named} {piece.above}"))
+    db.execute("INSERT INTO words (rowid, inside, above) VALUES (?,?,?)", (piece_id, *found_by))
 
 
-def _forget(db: sqlite3.Connection, file_id: int) -> None:
-    db.execute("DELETE FROM words WHERE rowid IN (SELECT piece_id FROM piece WHERE file_id=?)", (file_id,))
-    db.execute("DELETE FROM piece WHERE file_id=?", (file_id,))
+def _digest(piece: Piece) -> str:
+    return hashlib.sha256(f"{piece.above}\n{piece.text}".encode()).hexdigest()[:32]
+
+
+def _drop(db: sqlite3.Connection, piece_id: int) -> None:
+    db.execute("DELETE FROM words WHERE rowid=?", (piece_id,))
+    db.execute("DELETE FROM piece WHERE piece_id=?", (piece_id,))
+
+
+def _forget(db: sqlite3.Connection, file_id: int) -> Iterator[None]:
+    """Forget a file, a piece at each step, from its end as `_read` does."""
+    theirs = "SELECT piece_id FROM piece WHERE file_id=? ORDER BY piece_id DESC"
+    for (piece_id,) in db.execute(theirs, (file_id,)).fetchall():
+        _drop(db, piece_id)
+        yield
     db.execute("DELETE FROM file WHERE file_id=?", (file_id,))
+    yield
 
 
 def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, str]], near: Sequence[int]) -> Found:
@@ -278,9 +306,7 @@ def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, s
         if (row := db.execute("SELECT doc FROM known WHERE term=?", (word,)).fetchone()) is not None:
             counts[word] = row[0]
     rows = {}
-    for piece_id in dict.fromkeys(
-        (*_candidates(db, {word: counts[word] for _, word in asked if word in counts}), *near)
-    ):
+    for piece_id in dict.fromkeys((*_candidates(db, asked, counts, total), *near)):
         path, first, last, above, text, inside, context, digest, changed = db.execute(
             "SELECT path, first, last, piece.above, piece.text, inside, words.above, file.digest, changed FROM piece"
             " JOIN file USING (file_id) JOIN words ON words.rowid=piece_id WHERE piece_id=?",
@@ -292,27 +318,36 @@ def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, s
     return Found(total, has_days, counts, rows)
 
 
-def _candidates(db: sqlite3.Connection, counts: dict[str, int]) -> list[int]:
+def _candidates(
+    db: sqlite3.Connection, asked: Sequence[tuple[str, str]], counts: Mapping[str, int], total: int
+) -> list[int]:
     """Return the pieces that hold most of the words, where rare words count for more.
 
     The time is bounded: only so many places of words are read, those of the rarest words first. Where that leaves words
-    out, the newest pieces in which the rarest words stand together are candidates as well.
+    out, the newest pieces in which most of the rarest words stand together are candidates as well.
     """
-    rarest = sorted(counts, key=lambda word: counts[word])
-    scores, left = dict[int, float](), _PLACES
-    found = dict[int, None]()
+    rarest = sorted({begin for _, begin in asked if begin in counts}, key=lambda form: counts[form])
+    whole = sorted({word for word, _ in asked if word in counts}.difference(rarest), key=lambda form: counts[form])
     matching = "SELECT rowid FROM words WHERE words MATCH ?"
-    for word in rarest:
-        left -= counts[word]
-        if left < 0:
-            break
-        worth = 1 / math.log(counts[word] + 2)
-        for (piece_id,) in db.execute(matching, (f'"{word}"',)):
-            scores[piece_id] = scores.get(piece_id, 0.0) + worth
-    if left < 0:
-        for most in range(min(len(rarest), _TOGETHER), 0, -1):
+    places, left = dict[str, Sequence[int]](), _PLACES
+    for form in (*rarest, *whole):
+        if left >= counts[form]:
+            places[form] = [piece_id for (piece_id,) in db.execute(matching, (f'"{form}"',))]
+            left -= counts[form]
+    scores = dict[int, float]()
+    for word, beginning in asked:
+        said = dict[int, float]()
+        for form, worth in ((beginning, terms.BEGIN), (word, 1.0)):
+            if form in places:
+                said.update(dict.fromkeys(places[form], worth * terms.weight(counts[form], total)))
+        for piece, worth in said.items():
+            scores[piece] = scores.get(piece, 0.0) + worth
+    found = dict[int, None]()
+    if not places.keys() >= set(rarest):
+        some = [f'"{form}"' for form in rarest[:_TOGETHER]]
+        for most in range(len(some), 0, -1):
             if len(found) < CANDIDATES:
-                together = " AND ".join(f'"{word}"' for word in rarest[:most])
+                together = " OR ".join(f"({' AND '.join(forms)})" for forms in itertools.combinations(some, most))
                 newest = db.execute(f"{matching} ORDER BY rowid DESC LIMIT ?", (together, CANDIDATES))
                 found.update(dict.fromkeys(piece_id for (piece_id,) in newest))
     best = heapq.nlargest(CANDIDATES, zip(scores.values(), scores.keys(), strict=True))

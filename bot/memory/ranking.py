@@ -1,6 +1,5 @@
 """Ranks what may answer a question, by its words, by its vector where there is one, and a little by its age."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,12 +11,10 @@ from bot.memory.index import Found
 
 # A piece that holds so many rare words of a long question answers it as well as one that holds them all.
 _ENOUGH = 3.0
-# How much the beginning of a word counts, and a word that stands in a heading above the piece or in the file's name.
-_BEGINNING, _ABOVE = 0.85, 0.6
+# How much a word counts that stands in a heading above the piece or in the file's name.
+_ABOVE = 0.6
 # As in BM25: how fast further places of a word cease to count, and how much the length of a piece counts.
 _REPEATED, _LENGTH = 0.5, 0.3
-# In a small memory the number of pieces says little about which words are rare.
-_FEW = 20
 # How much what was written today is worth more, and after how many days half as much of that is left.
 _NEW, _HALF_LIFE = 0.1, 30.0
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -26,7 +23,7 @@ _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 def ranked(question: str, found: Found, like: Mapping[int, float], today: date, most: int) -> Sequence[Hit]:
     """Return the best of what was found, the best first. like: by piece how near its meaning is, from 0 to 1."""
     asked = terms.asked(question)
-    weights = {form: _weight(found.counts.get(form, 0), found.total) for forms in asked for form in forms}
+    weights = {form: terms.weight(found.counts.get(form, 0), found.total) for forms in asked for form in forms}
     enough = min(sum(weights[word] for word, _ in asked), _ENOUGH)
     held = {key: (Counter(row.words), row.context) for key, row in found.rows.items()}
     average = sum(held[key][0].total() for key in held) / max(len(held), 1)
@@ -49,22 +46,12 @@ def _of_word(
     forms: tuple[str, str], weights: Mapping[str, float], inside: Counter[str], above: Sequence[str], longer: float
 ) -> float:
     """Return what a piece gets for one word of the question: for the word itself, or else for its beginning."""
-    for form, worth in zip(forms, (1.0, _BEGINNING), strict=True):
+    for form, worth in zip(forms, (1.0, terms.BEGIN), strict=True):
         if times := inside[form]:
             return worth * weights[form] * times * (1 + _REPEATED) / (times + _REPEATED * longer)
         if form in above:
             return worth * weights[form] * _ABOVE
     return 0.0
-
-
-def _weight(count: int, total: int) -> float:
-    """Return how much a word says that stands in so many of all pieces, at most 1."""
-    total += _FEW
-
-    def rarity(count: int) -> float:
-        return math.log(1 + (total - count + 0.5) / (count + 0.5))
-
-    return min(1.0, rarity(count) / rarity(1))
 
 
 def _newness(path: str, today: date) -> float:

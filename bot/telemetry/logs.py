@@ -20,7 +20,7 @@ from bot.telemetry.redact import Redactor
 from channels.registry import sections
 
 # Libraries whose ordinary news are noise here, and whose request lines may hold a token; channels name theirs.
-_QUIET = ("httpx2", "httpcore2", "apscheduler", "uvicorn.error", "asyncio", "aiosqlite")
+_QUIET = ("httpx2", "httpcore2", "apscheduler", "uvicorn.error", "asyncio", "aiosqlite", "watchfiles")
 _FILE_BYTES = 5_000_000
 
 

@@ -7,6 +7,7 @@ _PREFIX = "tests/wire/test_prefix.py::"
 _MEANING = "tests/bot/memory/test_embeddings.py::"
 _WATCH = "tests/bot/memory/test_watching.py::"
 _FOUND = "tests/bot/memory/test_retrieval.py::test_what_was_written_is_found_in_every_language"
+_WAYS = "tests/bot/memory/test_retrieval.py::test_it_is_found_however_it_is_written"
 _INDEX = "tests/bot/memory/test_index.py::"
 
 FAULTS = (
@@ -131,8 +132,8 @@ FAULTS = (
     ),
     Fault(
         "memory/rare-words-count-as-much-as-frequent-ones",
-        "_weight",
-        "return min(1.0, rarity(count) / rarity(1))",
+        "weight",
+        "return min(1.0, (rarity(count) / rarity(1)) ** 2)",
         "return 1 / rarity(1) * rarity(1) + 0 * rarity(count)",
         (_FOUND,),
     ),
@@ -149,5 +150,75 @@ FAULTS = (
         "for pair in pairs(chunk) or [chunk]:",
         "for pair in [chunk]:",
         (_FOUND,),
+    ),
+    Fault(
+        "memory/telephone-numbers-only-in-full",
+        "_forms",
+        "digits[-_LONG:]",
+        "digits",
+        (f"{_WAYS}[telephones]",),
+    ),
+    Fault(
+        "memory/days-only-as-written",
+        "bot/memory/numbers.py",
+        "plain = written.sub(day, plain)",
+        "pass",
+        (f"{_WAYS}[days]",),
+    ),
+    Fault(
+        "memory/names-only-as-a-whole",
+        "bot/memory/terms.py",
+        "for name in _PARTS.findall(plain)",
+        "for name in ()",
+        (f"{_WAYS}[names]",),
+    ),
+    Fault(
+        "memory/numbers-only-as-written",
+        "bot/memory/numbers.py",
+        "found.extend(_forms(written[1]))",
+        "found.append((written[1], written[1]))",
+        (f"{_WAYS}[numbers]",),
+    ),
+    Fault(
+        "memory/no-signs",
+        "bot/memory/terms.py",
+        'if unicodedata.category(one) == "So"',
+        "if False",
+        (f"{_WAYS}[signs]",),
+    ),
+    Fault(
+        "memory/umlauts-only-as-written",
+        "bot/memory/terms.py",
+        'return _UMLAUT.sub("", text.casefold())',
+        "return text.casefold()",
+        (f"{_WAYS}[letters]",),
+    ),
+    Fault(
+        "memory/short-words-keep-their-endings",
+        "bot/memory/terms.py",
+        "while len(begin) > _LEAST and begin[-1] in _ENDING_LETTERS:",
+        "while False:",
+        (f"{_WAYS}[endings]",),
+    ),
+    Fault(
+        "memory/a-large-file-is-read-to-its-end",
+        "bot/memory/index.py",
+        "itertools.islice(steps, _AT_ONCE)",
+        "steps",
+        (f"{_INDEX}test_reading_a_large_file_ends_when_it_is_told_and_goes_on_later",),
+    ),
+    Fault(
+        "memory/a-file-that-grows-is-read-anew",
+        "bot/memory/index.py",
+        "itertools.takewhile(bool, alike)",
+        "()",
+        (f"{_INDEX}test_of_a_file_that_has_grown_only_the_new_is_read",),
+    ),
+    Fault(
+        "memory/half-of-a-file-counts-as-the-file",
+        "bot/memory/index.py",
+        'db.execute(done, ("", "", 0, file_id))',
+        "pass",
+        (f"{_INDEX}test_a_file_that_changes_while_it_is_half_read_is_made_whole",),
     ),
 )

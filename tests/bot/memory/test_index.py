@@ -3,10 +3,13 @@
 import os
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from agent.memory.base import MemoryUnavailable
 from agent.tools.workspace import Workspace
+from bot.memory import terms
 from bot.memory.index import Index
 from bot.memory.ranking import ranked
 
@@ -51,3 +54,73 @@ def test_links_and_folders_below_are_no_memory(index: Index, tmp_path: Path) -> 
     (index.room.root / "memory" / "pending").mkdir()
     (index.room.root / "memory" / "pending" / "c.md").write_text("- the cat\n")
     assert found(index, "cat") == []
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of pieces that are cut into words, which is most of the work of reading a file."""
+    seen: list[str] = []
+
+    def indexed(text: str) -> list[str]:
+        seen.append(text)
+        return terms.indexed(text)
+
+    monkeypatch.setattr("bot.memory.index.terms", SimpleNamespace(**vars(terms) | {"indexed": indexed}))
+    return seen
+
+
+def test_reading_a_large_file_ends_when_it_is_told_and_goes_on_later(index: Index, cut: list[str]) -> None:
+    file = index.room.root / "MEMORY.md"
+    file.write_text("".join(f"- entry{number}\n" for number in range(3000)) + "- the cat\n")
+    index.close()
+    with pytest.raises(MemoryUnavailable):
+        index.refresh()
+    assert cut == []
+    again = Index(index._path.parent, index.room)
+
+    def closes(text: str) -> list[str]:
+        again.close()
+        return terms.indexed(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bot.memory.index.terms.indexed", closes)
+        with pytest.raises(MemoryUnavailable):
+            again.refresh()
+    last = Index(index._path.parent, index.room)
+    assert found(last, "cat") == ["MEMORY.md:3001-3001"]
+    assert 0 < len(cut) < 2 * 3001 - 100, "what was read before is not read again"
+
+
+def test_of_a_file_that_has_grown_only_the_new_is_read(index: Index, cut: list[str]) -> None:
+    file = index.room.root / "MEMORY.md"
+    file.write_text("- one\n- two\n- three\n")
+    index.refresh()
+    cut.clear()
+    file.write_text("- one\n- two\n- cat\n- dog\n")
+    assert found(index, "dog") == ["MEMORY.md:4-4"]
+    assert found(index, "three") == []
+    assert [text for text in cut if text.startswith("- ")] == ["- cat", "- dog"]
+
+
+def test_a_file_that_changes_while_it_is_half_read_is_made_whole(index: Index, cut: list[str]) -> None:
+    """Also where it becomes what it was before that."""
+    file = index.room.root / "MEMORY.md"
+    pages = ["".join(f"- {word}{number}\n" for number in range(1200)) for word in ("a", "b")]
+    file.write_text(pages[0])
+    index.refresh()
+    file.write_text(pages[1])
+    half = Index(index._path.parent, index.room)
+
+    def closes(text: str) -> list[str]:
+        half.close()
+        return terms.indexed(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bot.memory.index.terms.indexed", closes)
+        with pytest.raises(MemoryUnavailable):
+            half.refresh()
+    file.write_text(pages[0])
+    last = Index(index._path.parent, index.room)
+    assert found(last, "a7") == ["MEMORY.md:8-8"]
+    assert found(last, "a1199") == ["MEMORY.md:1200-1200"]
+    assert found(last, "b7") == []

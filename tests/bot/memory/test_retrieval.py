@@ -10,6 +10,7 @@ import pytest
 from agent.tools.workspace import Workspace
 from bot.memory.index import Index
 from bot.memory.ranking import ranked
+from tests.bot.memory import ways
 from tests.bot.memory.corpus import Question, corpus
 
 SEED = 20260714
@@ -50,6 +51,15 @@ def test_what_was_written_is_found_in_every_language(tmp_path: Path) -> None:
     files, questions = corpus(SEED, 500)
     gone, _ = missed(made(tmp_path, files), questions)
     check(gone, questions)
+
+
+@pytest.mark.parametrize("kind", ways.WAYS)
+def test_it_is_found_however_it_is_written(tmp_path: Path, kind: str) -> None:
+    text, asked = ways.memory(SEED, 20)
+    index = made(tmp_path, {"MEMORY.md": text})
+    for question, answer in asked[kind]:
+        hits = ranked(question, index.find(question), {}, TODAY, 3)
+        assert any(answer in hit.text for hit in hits), (question, hits)
 
 
 @pytest.mark.soak
