@@ -1,6 +1,6 @@
 """Memories and questions that write the same thing in different ways, with many that are nearly the same beside each.
 
-They were written without a look at how memories are found, and none of that is set by them.
+Each kind stands for a rule of how words are cut, so these are examples of the rules and no measure of recall.
 """
 
 from random import Random
