@@ -252,7 +252,8 @@ class ChunkReader:
         self.ended, self._finish = True, "length"
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
-        yield from self._thought(delta.get("reasoning_content") or delta.get("reasoning"))
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+            yield from self._thought(thought)
         if "reasoning_details" in delta:
             for detail in map(record, items(delta["reasoning_details"])):
                 self._detail(detail)
@@ -261,7 +262,8 @@ class ChunkReader:
             yield from self._said(refusal)
         content = delta.get("content")
         for part in map(record, content) if isinstance(content, list) else ({"text": content},):
-            yield from self._thought(part.get("thinking"))
+            if thought := part.get("thinking"):
+                yield from self._thought(thought)
             yield from self._said(text(part.get("text")))
         for piece in items(delta.get("tool_calls")):
             yield self._piece(record(piece))

@@ -113,10 +113,8 @@ class RunJournal:
         beat: BeatWords | None,
     ) -> None:
         self.turn = turn
-        # Whether a model call is under way.
-        self.answering = False
-        # The characters of its answer that have come.
-        self._heard = 0
+        # Whether a model call is under way, and the characters of its answer that have come.
+        self.answering, self._heard = False, 0
         # Whether there are budgets.
         self.limited = dependencies.budgets.limited
         self._given, self._outbox, self._turns = dependencies, dependencies.outbox, dependencies.store.turns

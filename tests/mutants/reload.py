@@ -56,7 +56,7 @@ FAULTS = (
     ),
     Fault(
         "reload/a-broken-file-said-again",
-        "ConfigFile.load",
+        "ConfigFile._note",
         "before[file] if file in before else _sign(file)",
         "None",
         (f"{_RELOAD}a_broken_file_changes_nothing_and_is_said_once",),
