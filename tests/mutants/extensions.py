@@ -86,10 +86,10 @@ FAULTS = (
         (f"{_LOAD}one_that_is_named_meanwhile_needs_a_restart",),
     ),
     Fault(
-        "extensions/an-import-has-all-the-time",
-        "_beside",
-        "future.result(PATIENCE)",
-        "future.result(5)",
+        "extensions/a-late-import-ends-the-start",
+        "bot/config/extensions.py",
+        "    except TimeoutError:\n        raise _NotUsed",
+        "    except ZeroDivisionError:\n        raise _NotUsed",
         (f"{_BROKEN}[hangs]",),
     ),
     Fault(

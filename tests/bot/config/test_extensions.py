@@ -1,5 +1,6 @@
 """Extensions: what is named is loaded, nothing else is, and what is broken is a sentence and never a failed start."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -418,7 +419,8 @@ async def test_an_adapter_that_never_starts_is_left_behind(
     hanging = STARTLESS.replace('raise OSError("no larynx")', "await asyncio.Event().wait()")
     modules = {"shout__settings": SETTINGS, "shout__adapter": f"import asyncio\n{hanging}", "hark_recipe": BARE}
     site.install("loud", {"hark.channels shout": "shout"}, **modules)
-    async with serving(config(tmp_path, "extensions: [loud]\nchannels: {shout: {voice: low}}")) as service:
+    settings = config(tmp_path, "extensions: [loud]\nchannels: {shout: {voice: low}}")
+    async with asyncio.timeout(60), serving(settings) as service:
         assert service.parts.health.serving
 
 
