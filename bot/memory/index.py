@@ -84,6 +84,8 @@ class Row:
 class Found:
     """The pieces that may answer a question, and in how many pieces of all there are each word stands."""
 
+    # The words of the question, see `terms.asked`.
+    asked: Sequence[tuple[str, str]]
     total: int
     # Whether there is any file in the folder of the memory, even an empty one.
     has_days: bool
@@ -315,7 +317,7 @@ def _found(db: sqlite3.Connection, room: Workspace, asked: Sequence[tuple[str, s
         state = FileState(room.whole(path.split("/")), digest, changed)
         rows[piece_id] = Row(path, first, last, above, text, inside.split(), context.split(), state)
     has_days = db.execute("SELECT 1 FROM file WHERE path<>? LIMIT 1", (FILE,)).fetchone() is not None
-    return Found(total, has_days, counts, rows)
+    return Found(asked, total, has_days, counts, rows)
 
 
 def _candidates(

@@ -20,18 +20,17 @@ _NEW, _HALF_LIFE = 0.1, 30.0
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 
 
-def ranked(question: str, found: Found, like: Mapping[int, float], today: date, most: int) -> Sequence[Hit]:
+def ranked(found: Found, like: Mapping[int, float], today: date, most: int) -> Sequence[Hit]:
     """Return the best of what was found, the best first. like: by piece how near its meaning is, from 0 to 1."""
-    asked = terms.asked(question)
-    weights = {form: terms.weight(found.counts.get(form, 0), found.total) for forms in asked for form in forms}
-    enough = min(sum(weights[word] for word, _ in asked), _ENOUGH)
+    weights = {form: terms.weight(found.counts.get(form, 0), found.total) for forms in found.asked for form in forms}
+    enough = min(sum(weights[word] for word, _ in found.asked), _ENOUGH)
     held = {key: (Counter(row.words), row.context) for key, row in found.rows.items()}
     average = sum(held[key][0].total() for key in held) / max(len(held), 1)
     scored = []
     for key, row in found.rows.items():
         inside, above = held[key]
         longer = 1 - _LENGTH + _LENGTH * inside.total() / max(average, 1)
-        got = sum(_of_word(forms, weights, inside, above, longer) for forms in asked)
+        got = sum(_of_word(forms, weights, inside, above, longer) for forms in found.asked)
         score = (got / enough if enough else 0.0) + like.get(key, 0.0)
         if score > 0:
             scored.append((score * (1 + _newness(row.path, today)), score, row))

@@ -90,7 +90,7 @@ class Memories:
 
         def find() -> tuple[Found, Recollection]:
             found = index.find(question, near)
-            return found, Recollection(ranking.ranked(question, found, near.like if near else {}, today, most))
+            return found, Recollection(ranking.ranked(found, near.like if near else {}, today, most))
 
         found, ranked = await asyncio.to_thread(find)
         if near and near.outdated:

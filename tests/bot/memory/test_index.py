@@ -23,7 +23,7 @@ def index(tmp_path: Path) -> Index:
 
 def found(index: Index, question: str) -> list[str]:
     """The paths with lines of what is found."""
-    hits = ranked(question, index.find(question), {}, date(2026, 7, 14), 10)
+    hits = ranked(index.find(question), {}, date(2026, 7, 14), 10)
     return [f"{hit.path}:{hit.first}-{hit.last}" for hit in hits]
 
 
@@ -69,6 +69,20 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+def stop_half_read(index: Index) -> None:
+    """Let another index of the same room be closed while it reads."""
+    half = Index(index._path.parent, index.room)
+
+    def closes(text: str) -> list[str]:
+        half.close()
+        return terms.indexed(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bot.memory.index.terms.indexed", closes)
+        with pytest.raises(MemoryUnavailable):
+            half.refresh()
+
+
 def test_reading_a_large_file_ends_when_it_is_told_and_goes_on_later(index: Index, cut: list[str]) -> None:
     file = index.room.root / "MEMORY.md"
     file.write_text("".join(f"- entry{number}\n" for number in range(3000)) + "- the cat\n")
@@ -76,16 +90,7 @@ def test_reading_a_large_file_ends_when_it_is_told_and_goes_on_later(index: Inde
     with pytest.raises(MemoryUnavailable):
         index.refresh()
     assert cut == []
-    again = Index(index._path.parent, index.room)
-
-    def closes(text: str) -> list[str]:
-        again.close()
-        return terms.indexed(text)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bot.memory.index.terms.indexed", closes)
-        with pytest.raises(MemoryUnavailable):
-            again.refresh()
+    stop_half_read(index)
     last = Index(index._path.parent, index.room)
     assert found(last, "cat") == ["MEMORY.md:3001-3001"]
     assert 0 < len(cut) < 2 * 3001 - 100, "what was read before is not read again"
@@ -109,16 +114,7 @@ def test_a_file_that_changes_while_it_is_half_read_is_made_whole(index: Index, c
     file.write_text(pages[0])
     index.refresh()
     file.write_text(pages[1])
-    half = Index(index._path.parent, index.room)
-
-    def closes(text: str) -> list[str]:
-        half.close()
-        return terms.indexed(text)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bot.memory.index.terms.indexed", closes)
-        with pytest.raises(MemoryUnavailable):
-            half.refresh()
+    stop_half_read(index)
     file.write_text(pages[0])
     last = Index(index._path.parent, index.room)
     assert found(last, "a7") == ["MEMORY.md:8-8"]

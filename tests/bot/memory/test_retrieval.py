@@ -33,7 +33,7 @@ def missed(index: Index, questions: list[Question]) -> tuple[list[Question], lis
     gone, took = [], []
     for one in questions:
         begin = time.thread_time()
-        hits = ranked(one.text, index.find(one.text), {}, TODAY, 10)
+        hits = ranked(index.find(one.text), {}, TODAY, 10)
         took.append((time.thread_time() - begin) * 1000)
         if not any(one.answer in hit.text for hit in hits):
             gone.append(one)
@@ -58,7 +58,7 @@ def test_it_is_found_however_it_is_written(tmp_path: Path, kind: str) -> None:
     text, asked = ways.memory(SEED, 20)
     index = made(tmp_path, {"MEMORY.md": text})
     for question, answer in asked[kind]:
-        hits = ranked(question, index.find(question), {}, TODAY, 3)
+        hits = ranked(index.find(question), {}, TODAY, 3)
         assert any(answer in hit.text for hit in hits), (question, hits)
 
 
