@@ -82,13 +82,18 @@ async def _spawn(world: World) -> None:
     world.platform.write("A", "A2 1p+look | 1p")
 
 
-async def _relay(world: World) -> None:
-    """Something is said in another session, where somebody writes meanwhile."""
+async def _around(world: World, script: str, until: str) -> None:
+    """B has a conversation, A runs a script, and B writes again once a word of that was said."""
     world.platform.write("B", "B1 1p")
     await world.until(lambda: said(world, "B1.8"))
-    world.platform.write("A", "A1 1p+relay+count | 1p+relay | 1p")
-    await world.until(lambda: said(world, "A1.8"))
+    world.platform.write("A", script)
+    await world.until(lambda: said(world, until))
     world.platform.write("B", "B2 1p")
+
+
+async def _relay(world: World) -> None:
+    """Something is said in another session, where somebody writes meanwhile."""
+    await _around(world, "A1 1p+relay+count | 1p+relay | 1p", "A1.8")
 
 
 async def _again(world: World) -> None:
@@ -297,11 +302,7 @@ async def _console(world: World) -> None:
 
 async def _messages(world: World) -> None:
     """Sent by the model besides its answer, here and elsewhere, where somebody then writes again."""
-    world.platform.write("B", "B1 1p")
-    await world.until(lambda: said(world, "B1.8"))
-    world.platform.write("A", "A1 1p+tell+look+mail | 1p+mail | 1p")
-    await world.until(lambda: said(world, "A1.26"))
-    world.platform.write("B", "B2 1p")
+    await _around(world, "A1 1p+tell+look+mail | 1p+mail | 1p", "A1.26")
 
 
 async def _messages_limited(world: World) -> None:
