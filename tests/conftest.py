@@ -8,7 +8,6 @@ import logging
 import os
 import shutil
 import socket
-import sqlite3
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from bot.store import database, salvage
 from tests.standins.inspection import inspected
 
 # Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
@@ -88,27 +86,6 @@ def _certificates_are_read_once() -> Iterator[None]:
     """Each client of HTTP reads all certificates of the world for itself, and none is needed on loopback."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _schemas_are_made_once() -> Iterator[None]:
-    """A service compares its store with the tables of each version, which it makes: the same ones serve all tests."""
-    made: dict[tuple[object, int], bytes] = {}
-    make = database.migrate
-
-    def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
-        on_disk = os.path.isabs(connection.execute("PRAGMA database_list").fetchone()[2])
-        if on_disk or not to:
-            make(connection, to)
-        elif known := made.get((database.MIGRATIONS, to)):
-            connection.deserialize(known)
-        else:
-            make(connection, to)
-            made[database.MIGRATIONS, to] = connection.serialize()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(salvage, "migrate", migrate)
         yield
 
 
