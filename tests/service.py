@@ -362,6 +362,7 @@ async def running(
     finally:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
+        hark.stored.close()  # so that the service closes the last connection, as ever
         async with asyncio.timeout(PATIENCE):
             await service.close()
         await listening

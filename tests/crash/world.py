@@ -128,7 +128,7 @@ class World:
         self._gates: dict[str, asyncio.Event] = {}
         self._person_done = False
         self._began = time.monotonic()
-        self.stored = Stored(self.root / "state", keep=True)
+        self.stored = Stored(self.root / "state")
         self.service: Service | None = None
         self.ticks: Ticks | None = None
         self.process: Process | None = None
