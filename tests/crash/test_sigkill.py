@@ -290,6 +290,7 @@ async def _campaign(home: Path, seed: int, kills: int) -> None:
     assert campaign.kills == kills
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(CAMPAIGNS))
 async def test_sigkill(seed: int, fresh: Callable[[], Path]) -> None:
     await _campaign(fresh(), seed, KILLS)

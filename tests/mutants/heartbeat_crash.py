@@ -60,7 +60,7 @@ FAULTS = (
         "            self._accept(db, run, now)\n",
         "            self._accept(db, run, now)\n"
         '            db.execute("DELETE FROM job WHERE job_id=? AND next_at IS NULL", (job.job_id,))\n',
-        ("tests/crash/test_explorer.py::test_some_deaths_of_what_happens_by_itself[reminder-tried-again]",),
+        ("tests/crash/test_explorer.py::test_a_reminder_that_dies_twice_is_told_of_and_tried_again",),
     ),
     Fault(
         "heartbeat-crash/a-stop-drops-reminders",

@@ -241,7 +241,7 @@ FAULTS = (
         "Server.call",
         'raise self._error("has ended during the call, whose outcome is unknown.") from error',
         "return await self.call(shown, arguments, update)",
-        ("tests/crash/test_explorer.py::test_nothing_happens[server]",),
+        ("tests/crash/test_explorer.py::test_every_commit[server]",),
     ),
     Fault(
         "mcp/a-new-tool-takes-a-name",

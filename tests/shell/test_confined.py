@@ -67,6 +67,7 @@ async def harmless(name: Setting, level: Level, around: Outside, lines: Sequence
     assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == set()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("level", LEVELS)
 async def test_a_sample_of_the_corpora_does_no_harm(name: Setting, level: Level, around: Outside) -> None:
     await harmless(name, level, around, [*surely(around), *corpora()[:: EVERY[name]]])

@@ -42,6 +42,7 @@ async def test_the_process_is_replaced_and_says_once_that_it_is_back(tmp_path: P
         assert len(hark.said("restarting")) == 2
 
 
+@pytest.mark.soak
 async def test_who_is_answered_at_that_moment_is_waited_for_and_who_writes_meanwhile_is_answered(
     tmp_path: Path,
 ) -> None:
@@ -98,6 +99,7 @@ async def test_the_command_line_asks_for_a_restart_and_is_told_why_there_is_none
     assert telegram.texts() == []
 
 
+@pytest.mark.soak
 async def test_a_service_takes_over_what_changed_and_keeps_the_rest(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, program(tmp_path, config := settings(telegram)) as hark:
         pid = hark.process.pid
