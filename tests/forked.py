@@ -98,6 +98,8 @@ def _call(
     blocks: int | None,
     seconds: dict[str, float],
 ) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):  # which whoever runs the tests may ignore, as `nohup` does
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     if terminal:
         os.setsid()
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
