@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import bot.cli
 from bot.cli.app import main
+from tests.watch import PATIENCE
 
 for _module in (
     *(module.name for module in pkgutil.walk_packages(bot.cli.__path__, "bot.cli.")),
@@ -35,8 +36,6 @@ for _module in (
 ):
     importlib.import_module(_module)
 
-PATIENCE = 30.0
-"""Seconds after which a command that should have ended has failed."""
 ROOT = Path(__file__).parents[1]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 NOTHING: Mapping[str, float] = {}

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import time
 from collections.abc import Callable
 
-PATIENCE = 30.0
-"""Real seconds after which a condition that does not come is a failure."""
+PATIENCE = float(os.environ.get("HARK_PATIENCE") or 60 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+"""Real seconds after which what does not come is a failure: more on a machine that has much else to do."""
 
 _OUTSIDE = 0.05
 """Real seconds after which a condition is looked at again: what other processes and servers do notifies nobody."""

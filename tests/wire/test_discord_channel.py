@@ -32,6 +32,7 @@ from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE, BOB, DM, FORUM, HARK, Intent, Permission
 from tests.standins.discord_server import DiscordServer
 from tests.standins.proxy import FaultProxy
+from tests.watch import PATIENCE
 from tests.wire.sink import Clock, RecordingSink
 
 Json = dict[str, Any]
@@ -185,7 +186,7 @@ async def test_what_comes_while_a_batch_is_stored_is_the_next_one(
     for text in texts:
         discord.say(room, BOB, text)
     mark = discord.dm(ALICE, "last")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(channel._receiver._waiting) < 201:  # noqa: ASYNC110  # nothing is told until it is stored
             await asyncio.sleep(0)
     sink.commit.set()

@@ -40,7 +40,7 @@ from tests.standins.slack_ledger import Rule
 from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT, Person, Room
-from tests.watch import LoopTime
+from tests.watch import PATIENCE, LoopTime
 from tests.wire.sink import Clock, RecordingSink
 
 
@@ -937,7 +937,7 @@ async def test_the_model_reads_what_was_said_last_its_own_words_too(
     last = slack.say(room, ALICE, "x" * 1000)["ts"]
     await slack.wait_acknowledged()
     text = ""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while "alice (" not in text or "Bob Baker (" not in text:  # names are asked for in the background
             text = await channel.perform("read", place(room), Arguments())
     lines = text.splitlines()

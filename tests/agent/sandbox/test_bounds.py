@@ -15,6 +15,7 @@ from agent.tools.process_tool import ProcessParameters
 from tests.agent.sandbox.conftest import Run
 from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 MEGABYTE = 1024**2
 # The disk is one that others write to meanwhile, so only the test of its bound has a small one.
@@ -137,7 +138,7 @@ async def test_a_command_that_is_stopped_leaves_no_folder(name: Setting, room: P
     tool = commands(room, sandbox=name).exec
     context = notes.context(update=lambda text: said.set())
     call = asyncio.create_task(tool.run(ExecParameters(command="echo begun; sleep 100", needs="look"), context))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await said.wait()
     assert len(os.listdir(room.with_name("room-temporary"))) == 1
     call.cancel()
