@@ -113,8 +113,12 @@ class LoopTime:
         self._ahead = 0.0
         loop.time = lambda: real() + self._ahead  # type: ignore[method-assign]
 
+    def move(self, seconds: float) -> None:
+        """Let time-outs pass; what they end runs later."""
+        self._ahead += seconds
+
     async def advance(self, seconds: float) -> None:
         """Let time-outs pass, and what they end run."""
-        self._ahead += seconds
+        self.move(seconds)
         for _ in range(5):
             await asyncio.sleep(0)
