@@ -93,6 +93,7 @@ async def test_in_the_background_the_same_bounds_hold(
 
 async def test_in_the_background_time_is_bounded_whatever_is_asked(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     for constant, asked in (("BACKGROUND_SECONDS", None), ("MOST_BACKGROUND_SECONDS", 9_999_999.0)):
         with monkeypatch.context() as patched:
             patched.setattr(f"agent.tools.exec.{constant}", 0.05)

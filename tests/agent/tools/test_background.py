@@ -30,8 +30,10 @@ WAITS = "read -r line < pipe"
 
 
 @pytest.fixture(autouse=True)
-def _no_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for an early end nor, where a command is ended before it has begun, for what it does at TERM."""
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
 
 
 class Some:

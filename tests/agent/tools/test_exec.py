@@ -394,7 +394,8 @@ def test_a_process_that_leads_no_group_is_left_alone() -> None:
     assert not end_leftover(os.getpid(), own)
 
 
-async def test_no_descriptor_is_left_open(root: Path) -> None:
+async def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.exec.OUTPUT_GRACE_SECONDS", 0.01)
     await run(root, "true")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
