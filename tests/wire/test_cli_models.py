@@ -298,13 +298,13 @@ async def test_a_program_that_prints_nothing_is_alive_for_a_while(
     one = client(program)
     await answer(one, asked())
     monkeypatch.setattr(cli_client, "_PAUSE", 0.01)
-    monkeypatch.setattr(cli_client, "_PAUSES", 100)
+    monkeypatch.setattr(cli_client, "_PAUSES", 10)
     program.plays(silent=True)
     found: list[StreamPart] = []
     with suppress(ModelError):
         async for part in one.stream(asked()):
             found.append(part)
-    assert found.count(Alive()) >= 100
+    assert found.count(Alive()) >= 10
     assert (await failure(one, asked())).kind is ErrorKind.TIMEOUT
     assert not running(program)
 
