@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import bot.cli
 from bot.cli.app import main
+from tests.watch import PATIENCE
 
 for _module in (
     *(module.name for module in pkgutil.walk_packages(bot.cli.__path__, "bot.cli.")),
@@ -35,8 +36,6 @@ for _module in (
 ):
     importlib.import_module(_module)
 
-PATIENCE = 30.0
-"""Seconds after which a command that should have ended has failed."""
 ROOT = Path(__file__).parents[1]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 NOTHING: Mapping[str, float] = {}
@@ -98,6 +97,8 @@ def _call(
     blocks: int | None,
     seconds: dict[str, float],
 ) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):  # which whoever runs the tests may ignore, as `nohup` does
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     if terminal:
         os.setsid()
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)

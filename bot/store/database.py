@@ -32,8 +32,10 @@ Work = Callable[Concatenate[sqlite3.Connection, P], T]
 PAGE_SIZE = 1024
 _PREPARE = (
     f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-    " PRAGMA foreign_keys=ON; PRAGMA busy_timeout=5000; PRAGMA temp_store=MEMORY;"
+    " PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
 )
+# Seconds for which a statement waits for another program that holds the file.
+BUSY_SECONDS = 5.0
 # The number of connections that read.
 READERS = 2
 FILE = "hark.db"
@@ -67,7 +69,7 @@ class _Connection(aiosqlite.Connection):
 
 def _connect(path: Path) -> _Connection:
     def connector() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection = sqlite3.connect(path, BUSY_SECONDS, isolation_level=None, cached_statements=256)
         connection.text_factory = forgiving
         return connection
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.service import running
 from tests.stored import disk_full
+from tests.watch import PATIENCE
 
 
 async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_from_ending(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_
         closing = asyncio.create_task(hark.service.parts.outbox.close(0))
         await asyncio.sleep(0)
         hark.time.advance(1)
-        await asyncio.wait_for(closing, 5)
+        await asyncio.wait_for(closing, PATIENCE)
         assert hark.stored.deliveries("state") == [("sending",)]
     async with running(tmp_path) as hark:
         await hark.delivered()

@@ -52,13 +52,12 @@ from tests.crash.served import SERVER, server_of
 from tests.crash.ticks import Ticks
 from tests.serving import assemble
 from tests.stored import Stored
+from tests.watch import PATIENCE
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
 SESSION = "agent:main:telegram:direct:A"
 """Of the owner, where there is one."""
-PATIENCE = 30.0
-"""Real seconds after which a world that does not come to rest is stuck."""
 T = TypeVar("T")
 Person = Callable[["World"], Awaitable[None]]
 

@@ -33,6 +33,7 @@ from tests.standins.script import Call, Written
 from tests.standins.slack_ledger import Rule as SlackRule
 from tests.standins.telegram_ledger import Rule as TelegramRule
 from tests.standins.telegram_updates import private
+from tests.watch import PATIENCE
 from tests.wire.answers import PLATFORMS, Player, answering
 from tests.wire.platforms import Json, Side
 from tests.wire.stage import Stage
@@ -40,8 +41,6 @@ from tests.wire.stage import Stage
 OWNERS = 200
 """Of the people that the bot meets, so many are owners; those numbered higher are not."""
 ONCE, ALWAYS, DENY = "Allow once", "Always allow", "Deny"
-PATIENCE = 10.0
-"""Real seconds after which what does not come is a failure."""
 _NAMED = re.compile(rf"({'|'.join(PLATFORMS)})/([\w-]+)")
 _ID = re.compile(r"/(?:hark )?approve ([0-9a-fA-F-]{4,36}) once")
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")

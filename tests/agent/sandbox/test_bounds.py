@@ -15,6 +15,7 @@ from agent.tools.process_tool import ProcessParameters
 from tests.agent.sandbox.conftest import Run
 from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 MEGABYTE = 1024**2
 # The disk is one that others write to meanwhile, so only the test of its bound has a small one.
@@ -92,6 +93,7 @@ async def test_in_the_background_the_same_bounds_hold(
 
 async def test_in_the_background_time_is_bounded_whatever_is_asked(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     for constant, asked in (("BACKGROUND_SECONDS", None), ("MOST_BACKGROUND_SECONDS", 9_999_999.0)):
         with monkeypatch.context() as patched:
             patched.setattr(f"agent.tools.exec.{constant}", 0.05)
@@ -137,7 +139,7 @@ async def test_a_command_that_is_stopped_leaves_no_folder(name: Setting, room: P
     tool = commands(room, sandbox=name).exec
     context = notes.context(update=lambda text: said.set())
     call = asyncio.create_task(tool.run(ExecParameters(command="echo begun; sleep 100", needs="look"), context))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await said.wait()
     assert len(os.listdir(room.with_name("room-temporary"))) == 1
     call.cancel()

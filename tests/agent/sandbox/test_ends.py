@@ -20,6 +20,7 @@ from agent.tools.leftovers import end_leftover
 from tests.agent.sandbox.conftest import held
 from tests.agent.tools.calls import Notes
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans cannot be found")
 
@@ -45,7 +46,7 @@ class Alive:
     def __init__(self, room: Path) -> None:
         self._descriptor = os.open(room / "alive", os.O_RDONLY | os.O_NONBLOCK)
 
-    def ended(self, seconds: float = 10) -> bool:
+    def ended(self, seconds: float = PATIENCE) -> bool:
         """Nothing does, at the latest after so many seconds."""
         ready = select.select([self._descriptor], [], [], seconds)[0]
         return bool(ready) and os.read(self._descriptor, 1) == b""
@@ -81,7 +82,7 @@ class Call:
         """Return once so many have said that they are away."""
         while "".join(self.notes.updates).count("away") < count:
             self._news.clear()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await self._news.wait()
 
 

@@ -153,6 +153,7 @@ async def test_what_is_given_is_asked_about_where_it_may_change_something(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     for in_sandbox, needs, asked in (("ask", "look", False), ("allow", "work", False), ("ask", "work", True)):
         it = made(room, name, in_sandbox=in_sandbox, grants=lambda session: (rule("work", "cat"),))
         try:

@@ -337,6 +337,7 @@ async def test_what_is_written_to_a_command_is_asked_about_as_well(
 ) -> None:
     """An interpreter runs what it reads, and nobody knows which of them is one."""
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     context = Notes().context()
     table: list[tuple[Security, Asking]] = [("allowlist", "on-miss"), ("full", "on-miss"), ("full", "always")]
     for security, ask in table:

@@ -23,10 +23,9 @@ from bot.service import Service
 from bot.wiring import SOCKET
 from tests.serving import PlainModel, assemble
 from tests.stored import Stored, disk_full
+from tests.watch import PATIENCE
 
 TOKEN = "s3cret-of-the-house"
-PATIENCE = 30.0
-"""Seconds after which a test that waits has failed; on a busy machine a command takes ten to begin."""
 
 
 class Call:

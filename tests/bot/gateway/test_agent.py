@@ -11,7 +11,8 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot import wording
-from tests.bot.gateway.house import PATIENCE, TOKEN, house
+from tests.bot.gateway.house import TOKEN, house
+from tests.watch import PATIENCE
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

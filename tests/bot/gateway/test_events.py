@@ -11,7 +11,8 @@ from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot.bus import EventBus
 from bot.gateway.event_routes import EventStream
-from tests.bot.gateway.house import PATIENCE, Call, House, Sent, house
+from tests.bot.gateway.house import Call, House, Sent, house
+from tests.watch import PATIENCE
 
 
 def kinds(events: list[Sent]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -55,6 +56,29 @@ def put(home: Path, **files: str) -> None:
         (home / "hooks" / f"{name}.py").write_text(textwrap.dedent(text))
 
 
+class Blocking:
+    """`code` blocks the thread that runs it, until `release` or the end of the context."""
+
+    def __init__(self, home: Path) -> None:
+        self._pipe = home / "pipe"
+        self._writer: int | None = None
+        self.code = f"open({str(self._pipe)!r}).close()"
+
+    def __enter__(self) -> "Blocking":
+        os.mkfifo(self._pipe)
+        return self
+
+    def release(self) -> None:
+        """Let all calls go on, and those that come later."""
+        if self._writer is None:
+            self._writer = os.open(self._pipe, os.O_RDWR)
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+        assert self._writer is not None
+        os.close(self._writer)
+
+
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(code)]
 
@@ -86,7 +110,7 @@ GUARDS = {
     ),
     "hangs": ("await asyncio.sleep(3600)", "Not executed: a hook has failed (guard.py: it took longer than 0.05 s)."),
     "stops its thread": (
-        "time.sleep(1.5)",
+        "blocks()",
         "Not executed: a hook has failed (guard.py: it took longer than 0.05 s).",
     ),
     "talks nonsense": (
@@ -108,10 +132,13 @@ GUARDS = {
 @pytest.mark.parametrize("body", GUARDS)
 async def test_a_guard_of_a_file_forbids_a_call_and_fails_shut(tmp_path: Path, body: str) -> None:
     code, words = GUARDS[body]
-    put(tmp_path, guard=f"import asyncio, time\nTIMEOUT = 0.05\nasync def before_tool_call(event):\n    {code}\n")
-    async with noting(tmp_path) as hark:
-        assert await told(hark) == words
-        assert hark.stored.calls("state") == [("denied",)]
+    limit = "TIMEOUT = 0.05" if "longer" in words else ""
+    with Blocking(tmp_path) as blocking:
+        code = code.replace("blocks()", blocking.code)
+        put(tmp_path, guard=f"import asyncio\n{limit}\nasync def before_tool_call(event):\n    {code}\n")
+        async with noting(tmp_path) as hark:
+            assert await told(hark) == words
+            assert hark.stored.calls("state") == [("denied",)]
 
 
 async def test_higher_ones_come_first_and_the_first_block_is_the_last_word(tmp_path: Path) -> None:
@@ -200,7 +227,7 @@ async def test_a_command_gets_json_and_decides(tmp_path: Path, does: str, monkey
     monkeypatch.setenv("MY_KEY", "secret")
     code, words = COMMANDS[does]
     command = python(f"import json, os, sys, time\nevent = json.load(sys.stdin)\n{code}")
-    timeout = 0.5 if does == "hangs" else 20
+    timeout = 0.1 if does == "hangs" else 20
     hooks = {"before_tool_call": [{"command": command, "matcher": "no.*|x", "timeout": timeout}]}
     async with noting(tmp_path, hooks) as hark:
         assert (await told(hark)).startswith(words)
@@ -240,15 +267,9 @@ async def test_what_a_hook_of_claude_code_answers_is_understood(tmp_path: Path, 
 async def test_a_file_that_blocks_its_thread_holds_up_no_other_file(tmp_path: Path) -> None:
     put(
         tmp_path,
-        blocks="""
-        import time
-        async def after_tool_call(event):
-            time.sleep(3)
-        """,
         guard="""
         from __future__ import annotations
         from dataclasses import dataclass
-        TIMEOUT = 1.0
         @dataclass
         class Seen:
             count: int = 0
@@ -257,9 +278,12 @@ async def test_a_file_that_blocks_its_thread_holds_up_no_other_file(tmp_path: Pa
             return {"tool_input": {"label": f"call {Seen.count}"}}
         """,
     )
-    async with noting(tmp_path) as hark:
-        assert (await told(hark)).startswith("noted call 1")
-        assert (await told(hark)).startswith("noted call 2"), "while the other one blocks"
+    with Blocking(tmp_path) as blocking:
+        put(tmp_path, blocks=f"async def after_tool_call(event):\n    {blocking.code}\n")
+        async with noting(tmp_path) as hark:
+            assert (await told(hark)).startswith("noted call 1")
+            assert (await told(hark)).startswith("noted call 2"), "while the other one blocks"
+            blocking.release()
 
 
 async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
@@ -267,10 +291,11 @@ async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
 ) -> None:
     monkeypatch.setattr(calling, "_ALIVE", 0.0)
     monkeypatch.setattr(calling, "_MOST_LEFT", 1)
-    put(tmp_path, guard="import time\nTIMEOUT = 0.05\nasync def before_tool_call(event):\n    time.sleep(2)\n")
-    async with noting(tmp_path) as hark:
-        for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
-            assert words in await told(hark)
+    with Blocking(tmp_path) as blocking:
+        put(tmp_path, guard=f"TIMEOUT = 0.05\nasync def before_tool_call(event):\n    {blocking.code}\n")
+        async with noting(tmp_path) as hark:
+            for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
+                assert words in await told(hark)
 
 
 @pytest.mark.parametrize(

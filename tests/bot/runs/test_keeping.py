@@ -9,6 +9,7 @@ import pytest
 from bot.persistence.turns import TurnKind
 from bot.runs.keeping import Keeping
 from channels.message import ChatKind
+from tests.watch import PATIENCE
 
 
 async def test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send() -> None:
@@ -26,7 +27,7 @@ async def test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send() 
     whose = {"session_key": "agent:main:telegram:dm:1", "conv_id": 1}
     turn = SimpleNamespace(kind=TurnKind.REPLY, place=place, turn_id="t", run=None, **whose)
     run = asyncio.create_task(Keeping(given, turn, None, print).lasts())  # type: ignore[arg-type]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await asked.wait()
     run.cancel()
     await asyncio.sleep(0)

@@ -11,6 +11,7 @@ import pytest
 from agent.events import ToolExecutionUpdate
 from tests.scripted_model import Call
 from tests.service import Hark, running, session_of
+from tests.watch import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
@@ -33,7 +34,7 @@ def told(hark: Hark) -> str:
     return "".join(event.text for event in hark.events if isinstance(event, ToolExecutionUpdate))
 
 
-def ended(process: int, seconds: float = 10) -> bool:
+def ended(process: int, seconds: float = PATIENCE) -> bool:
     return bool(select.select([process], [], [], seconds)[0])
 
 
