@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import ssl
+import tempfile
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -38,8 +39,9 @@ specs(_tools)
 
 # The sandbox, which each service proves when it starts; programs of tests that import everything prove their own.
 choose("auto")
+tempfile.tempdir = None  # each process finds its own
 
-# No service of a test is asked over TLS, so that one context serves all, as in conftest.
+# No test uses TLS, so one context serves all, as in conftest.
 ssl.create_default_context = cast(Any, functools.cache(ssl.create_default_context))
 
 # What is there is never garbage: a collection in a fork that looked at it would copy its memory.
