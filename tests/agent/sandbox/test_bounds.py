@@ -12,7 +12,7 @@ from agent.sandbox.base import Bounds
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
 from agent.tools.process_tool import ProcessParameters
-from tests.agent.sandbox.conftest import Run
+from tests.agent.sandbox.conftest import SPARSE, Run
 from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
 from tests.watch import PATIENCE
@@ -40,6 +40,7 @@ async def test_a_file_grows_to_its_bound_and_no_further(run: Run, room: Path) ->
     assert "room" in await run("yes > $TMPDIR/flood; echo room"), "nor does one of its temporary folder"
 
 
+@SPARSE
 async def test_many_files_end_with_the_disk_it_may_take(run: Run, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.sandbox.backends.BOUNDS", replace(SMALL, disk=32 * MEGABYTE))
     said = await run(FLOOD, needs="work")
@@ -72,6 +73,7 @@ async def test_within_its_bounds_nothing_is_ended(run: Run, room: Path) -> None:
     assert size(room) >= 900 * 1024
 
 
+@SPARSE
 async def test_in_the_background_the_same_bounds_hold(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,12 +105,14 @@ async def test_in_the_background_time_is_bounded_whatever_is_asked(room: Path, m
             assert "is over: stopped after its time limit of 0.05 s." in made.told[0][1]
 
 
+@SPARSE
 async def test_output_is_bounded_in_a_sandbox_as_well(run: Run) -> None:
     said = await run("head -c 300000 /dev/zero | tr '\\0' x")
     assert "bytes left out" in said
     assert len(said) < 40_000
 
 
+@SPARSE
 async def test_what_is_given_to_it_in_the_background_reaches_it(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +137,7 @@ def _background(command: str, **more: Any) -> ExecParameters:
     return ExecParameters.model_validate({"command": command, "background": True, **more})
 
 
+@SPARSE
 async def test_a_command_that_is_stopped_leaves_no_folder(name: Setting, room: Path) -> None:
     notes = Notes()
     said = asyncio.Event()

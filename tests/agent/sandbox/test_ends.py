@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox import base
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
 from agent.tools.leftovers import end_leftover
@@ -148,3 +149,11 @@ def test_and_when_the_service_has_died_by_pid_and_start_time(name: Setting, room
         program.wait(10)
     assert end_leftover(int(pid), pid_started)
     assert alive.ended()
+
+
+def test_a_gate_imports_little_because_every_command_waits_for_it() -> None:
+    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0"]
+    said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stderr
+    imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert {"os", "ctypes", "marshal"} <= imported
+    assert not imported & {"enum", "re", "json", "typing", "contextlib", "functools", "collections"}

@@ -13,6 +13,7 @@ from agent.sandbox.proof import Setting
 from agent.tools.base import Ask, Decision, Refused
 from agent.tools.exec import ExecParameters, ExecTool
 from agent.tools.process_tool import ProcessParameters
+from tests.agent.sandbox.conftest import SPARSE
 from tests.agent.tools.calls import Notes
 from tests.agent.tools.commands import Commands, commands
 
@@ -36,6 +37,7 @@ def rule(level: str | None, *words: str) -> str:
     return f"exec:{json.dumps(stored)}"
 
 
+@SPARSE
 async def test_a_line_that_redirects_works_where_it_may(name: Setting, room: Path) -> None:
     free = made(room, name, in_sandbox="allow").exec
     assert await unasked(free, "echo x > out.txt; cat out.txt") == "[exit code 0]\nx\n"
@@ -49,6 +51,7 @@ async def test_a_line_that_redirects_works_where_it_may(name: Setting, room: Pat
     assert await unasked(asking, "cat out.txt > /dev/null; cat < out.txt") == "[exit code 0]\nx\n"
 
 
+@SPARSE
 async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting, room: Path) -> None:
     tool = made(room, name).exec
     (room / "kept").write_text("kept")
@@ -57,6 +60,7 @@ async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting,
     assert (room / "kept").read_text() == "kept"
 
 
+@SPARSE
 async def test_a_rule_lets_a_command_run_up_to_its_level(name: Setting, room: Path) -> None:
     tool = made(room, name, grants=lambda session: (rule("work", "touch", "made"),)).exec
     assert (await unasked(tool, "touch made")).startswith("[exit code 0]")
@@ -69,6 +73,7 @@ async def test_a_rule_lets_a_command_run_up_to_its_level(name: Setting, room: Pa
     assert "[It ran with needs: look" in await unasked(tool, "touch other"), "which no rule is about"
 
 
+@SPARSE
 @pytest.mark.parametrize("level", [None, "host"])
 async def test_rules_of_older_stores_mean_the_host(name: Setting, room: Path, level: str | None) -> None:
     outside = room.parent / "outside"
@@ -81,6 +86,7 @@ async def test_rules_of_older_stores_mean_the_host(name: Setting, room: Path, le
     assert "haddock" not in await unasked(tool, f"cat {outside} | cat"), "of which the other has no rule"
 
 
+@SPARSE
 async def test_a_decision_counts_at_its_level_and_in_its_sandbox(name: Setting, room: Path) -> None:
     tool, bare = made(room, name).exec, commands(room, security="allowlist").exec
     asks = dict[str, Ask]()
@@ -133,6 +139,7 @@ async def test_with_network_the_machine_itself_stays_out_of_reach(name: Setting,
     assert not (room.parent / "made").exists()
 
 
+@SPARSE
 async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None:
     tool = made(room, name, security="full", grants=lambda session: (rule("host", "touch", "made"),)).exec
     guest = replace(Notes().context(), as_guest=True)
@@ -149,6 +156,7 @@ async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None
         await commands(room).exec.run(call("ls"), guest)
 
 
+@SPARSE
 async def test_what_is_given_is_asked_about_where_it_may_change_something(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +174,7 @@ async def test_what_is_given_is_asked_about_where_it_may_change_something(
             await it.background.close(10)
 
 
+@SPARSE
 async def test_variables_that_may_lead_it_are_asked_about_where_rules_let_it_out(name: Setting, room: Path) -> None:
     (room / "bin").mkdir()
     (room / "bin/date").write_text("#!/bin/sh\necho haddock\n")

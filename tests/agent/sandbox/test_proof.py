@@ -19,7 +19,7 @@ from agent.sandbox.backends import Bubblewrap
 from agent.sandbox.base import Kept, Launch, Sandbox, View
 from agent.sandbox.proof import Setting, choose, prove
 from agent.shell import Level
-from tests.agent.sandbox.conftest import held
+from tests.agent.sandbox.conftest import SPARSE, held
 
 _EVERYTHING_ALLOWED = struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)
 
@@ -278,6 +278,7 @@ class Starts:
         return Launch(argv=self.argv, environment={})
 
 
+@SPARSE
 def test_each_level_is_proved(sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]) -> None:
     ways["bubblewrap"] = lambda: Broken(sandbox, seen=lambda view: replace(view, level="look"))
     found = choose("auto")
@@ -324,6 +325,7 @@ def test_one_that_raises_is_none(ways: dict[str, Callable[[], Sandbox | str]], m
     assert "there is no filter of system calls for riscv64" in found.why
 
 
+@SPARSE
 def test_those_that_do_not_hold_are_passed_over_with_the_reason(
     sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]
 ) -> None:
@@ -340,6 +342,7 @@ def test_those_that_do_not_hold_are_passed_over_with_the_reason(
     assert "tools.exec.sandbox" in choose("none").why
 
 
+@SPARSE
 def test_what_is_proved_is_not_proved_again(sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]) -> None:
     asked = list[str]()
 

@@ -37,7 +37,7 @@ class StandIn:
 
     @property
     def server(self) -> Json:
-        return {"command": sys.executable, "args": ["-I", mcp_stdio.__file__, str(self.plan)]}
+        return {"command": sys.executable, "args": ["-I", "-S", mcp_stdio.__file__, str(self.plan)]}
 
     @property
     def log(self) -> list[Json]:
