@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.standins.inspection import inspected
 
+pytest_plugins = ["tests.counts.plugin"]
+
 # Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
 # `make soak` looks further with HYPOTHESIS_PROFILE=soak and prints how to repeat what it finds.
 _COMMON = {
