@@ -32,7 +32,6 @@ from tests.standins.script import Call, Written
 from tests.standins.slack_ledger import Rule as SlackRule
 from tests.standins.telegram_ledger import Rule as TelegramRule
 from tests.standins.telegram_updates import private
-from tests.watch import PATIENCE
 from tests.wire.answers import PLATFORMS, Player, answering
 from tests.wire.platforms import Json, Side
 from tests.wire.stage import Stage
