@@ -1,5 +1,6 @@
 """What holds for every test: a clean environment, loopback only, stand-ins without complaint, the same properties."""
 
+import asyncio
 import atexit
 import functools
 import gc
@@ -10,12 +11,13 @@ import shutil
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+import watchfiles
 from hypothesis import HealthCheck, settings
 
 from tests.standins.inspection import inspected
@@ -88,6 +90,20 @@ def _certificates_are_read_once() -> Iterator[None]:
     """Each client of HTTP reads all certificates of the world for itself, and none is needed on loopback."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
+
+
+async def _never_changes(*paths: object, **options: object) -> AsyncIterator[set[object]]:
+    """In place of `watchfiles.awatch`."""
+    await asyncio.Event().wait()
+    yield set()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _memories_are_not_watched() -> Iterator[None]:
+    """Each service looks for changes of its memories all the time, and once more before each search, which suffices."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watchfiles, "awatch", _never_changes)
         yield
 
 

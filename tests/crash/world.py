@@ -80,7 +80,7 @@ class World:
     again: int = 2
     places: int = 4
     drain_seconds: float = 0.0
-    timeout_seconds: float = 600.0
+    timeout_seconds: float = 6000.0
     debounce: int = 0
     seed: int = 0
     speed: int = SPEED

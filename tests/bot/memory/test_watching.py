@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 import watchfiles
+import watchfiles.main
 
 from tests.bot.memory.test_recall import recalled, write
 from tests.service import Hark, running
+
+
+@pytest.fixture(autouse=True)
+def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here alone memories are watched, see conftest.py."""
+    monkeypatch.setattr(watchfiles, "awatch", watchfiles.main.awatch)
 
 
 def known(hark: Hark) -> dict[str, str]:
