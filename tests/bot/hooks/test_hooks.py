@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.events import Outcome
+from agent.hooks import PATIENCE as HOOK_SECONDS
 from agent.hooks import Hook, HookEvent, Hooks
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import CallContext, Parameters, Tool
@@ -25,6 +26,7 @@ from tests.bot.gateway.house import house
 from tests.bot.replies.test_showing import Previewing, streaming
 from tests.service import Hark, running
 from tests.standins.script import Call, Gate, Say
+from tests.watch import PATIENCE, LoopTime
 
 TOKEN = "123456-abcdefghijkl"
 
@@ -291,11 +293,20 @@ async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
 ) -> None:
     monkeypatch.setattr(calling, "_ALIVE", 0.0)
     monkeypatch.setattr(calling, "_MOST_LEFT", 1)
+    begun = tmp_path / "begun"
     with Blocking(tmp_path) as blocking:
-        put(tmp_path, guard=f"TIMEOUT = 0.05\nasync def before_tool_call(event):\n    {blocking.code}\n")
+        code = f"    with open({str(begun)!r}, 'a') as file:\n        file.write('x')\n    {blocking.code}\n"
+        put(tmp_path, guard=f"async def before_tool_call(event):\n{code}")
         async with noting(tmp_path) as hark:
-            for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
-                assert words in await told(hark)
+            time = LoopTime()
+            for number in (1, 2):
+                telling = asyncio.create_task(told(hark))
+                async with asyncio.timeout(PATIENCE):
+                    while not begun.exists() or begun.stat().st_size < number:  # noqa: ASYNC110
+                        await asyncio.sleep(0)
+                await time.advance(HOOK_SECONDS)
+                assert "it took longer" in await telling
+            assert "RuntimeError: too many of its calls never ended" in await told(hark)
 
 
 @pytest.mark.parametrize(
