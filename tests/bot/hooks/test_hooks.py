@@ -1,10 +1,12 @@
 """Hooks of every kind at their points in the real service: files, commands, addresses and those handed in."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +20,7 @@ from agent.hooks import Hook, HookEvent, Hooks
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.hooks import calling
-from bot.hooks.calling import as_json
+from bot.hooks.calling import Beside, as_json
 from bot.hooks.points import POINTS, BeforeInstall, Command
 from bot.persistence.causes import Cause
 from bot.telemetry.redact import MASK, Redactor
@@ -307,6 +309,38 @@ async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
                 await time.advance(HOOK_SECONDS)
                 assert "it took longer" in await telling
             assert "RuntimeError: too many of its calls never ended" in await told(hark)
+
+
+async def test_a_call_behind_one_that_never_ended_is_not_begun_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(calling, "_ALIVE", 0.0)
+    begun, gate, beside, others = threading.Event(), threading.Event(), Beside(), {*threading.enumerate()}
+
+    async def blocks(event: HookEvent) -> None:
+        begun.set()
+        gate.wait(PATIENCE)
+
+    async def waits(event: HookEvent) -> None:
+        begun.clear()
+
+    event = BeforeInstall(name="x", folder="/tmp")
+    calls = [asyncio.create_task(beside.call(blocks, event))]
+    await asyncio.sleep(0)
+    (thread,) = (one for one in threading.enumerate() if one not in others and one.name == "hooks")
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    calls.append(asyncio.create_task(beside.call(waits, event)))
+    await asyncio.sleep(0)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    while beside._loop is not None:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    gate.set()
+    await asyncio.to_thread(thread.join, PATIENCE)
+    gc.collect()
+    assert begun.is_set(), "it was not called"
+    assert "destroyed" not in caplog.text
 
 
 @pytest.mark.parametrize(
