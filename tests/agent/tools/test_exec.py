@@ -174,6 +174,15 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
     assert said.endswith(b"bye\n")
 
 
+async def test_a_command_that_is_ended_before_it_has_begun_gets_no_time(root: Path) -> None:
+    """Its gate takes some milliseconds, and would begin it after TERM was sent."""
+    launch = Launch(argv=("/bin/sh", "-c", "echo begun; read -r line < pipe"), environment=os.environ)
+    async with GatedProcess(launch, root, lambda data: None) as process:
+        process.open_gate()
+        async with asyncio.timeout(PATIENCE):
+            await process.end(grace_seconds=2 * PATIENCE)
+
+
 async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.TIMEOUT_GRACE_SECONDS", 0.01)
     tool = commands(root, 0.1).exec

@@ -1,10 +1,12 @@
 """Hooks of every kind at their points in the real service: files, commands, addresses and those handed in."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +15,12 @@ from typing import Any
 import pytest
 
 from agent.events import Outcome
+from agent.hooks import PATIENCE as HOOK_SECONDS
 from agent.hooks import Hook, HookEvent, Hooks
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.hooks import calling
-from bot.hooks.calling import as_json
+from bot.hooks.calling import Beside, as_json
 from bot.hooks.points import POINTS, BeforeInstall, Command
 from bot.persistence.causes import Cause
 from bot.telemetry.redact import MASK, Redactor
@@ -25,6 +28,7 @@ from tests.bot.gateway.house import house
 from tests.bot.replies.test_showing import Previewing, streaming
 from tests.service import Hark, running
 from tests.standins.script import Call, Gate, Say
+from tests.watch import PATIENCE, LoopTime
 
 TOKEN = "123456-abcdefghijkl"
 
@@ -291,11 +295,52 @@ async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
 ) -> None:
     monkeypatch.setattr(calling, "_ALIVE", 0.0)
     monkeypatch.setattr(calling, "_MOST_LEFT", 1)
+    begun = tmp_path / "begun"
     with Blocking(tmp_path) as blocking:
-        put(tmp_path, guard=f"TIMEOUT = 0.05\nasync def before_tool_call(event):\n    {blocking.code}\n")
+        code = f"    with open({str(begun)!r}, 'a') as file:\n        file.write('x')\n    {blocking.code}\n"
+        put(tmp_path, guard=f"async def before_tool_call(event):\n{code}")
         async with noting(tmp_path) as hark:
-            for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
-                assert words in await told(hark)
+            time = LoopTime()
+            for number in (1, 2):
+                telling = asyncio.create_task(told(hark))
+                async with asyncio.timeout(PATIENCE):
+                    while not begun.exists() or begun.stat().st_size < number:  # noqa: ASYNC110
+                        await asyncio.sleep(0)
+                await time.advance(HOOK_SECONDS)
+                assert "it took longer" in await telling
+            assert "RuntimeError: too many of its calls never ended" in await told(hark)
+
+
+async def test_a_call_behind_one_that_never_ended_is_not_begun_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(calling, "_ALIVE", 0.0)
+    begun, gate, beside, others = threading.Event(), threading.Event(), Beside(), {*threading.enumerate()}
+
+    async def blocks(event: HookEvent) -> None:
+        begun.set()
+        gate.wait(PATIENCE)
+
+    async def waits(event: HookEvent) -> None:
+        begun.clear()
+
+    event = BeforeInstall(name="x", folder="/tmp")
+    calls = [asyncio.create_task(beside.call(blocks, event))]
+    await asyncio.sleep(0)
+    (thread,) = (one for one in threading.enumerate() if one not in others and one.name == "hooks")
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    calls.append(asyncio.create_task(beside.call(waits, event)))
+    await asyncio.sleep(0)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    while beside._loop is not None:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    gate.set()
+    await asyncio.to_thread(thread.join, PATIENCE)
+    gc.collect()
+    assert begun.is_set(), "it was not called"
+    assert "destroyed" not in caplog.text
 
 
 @pytest.mark.parametrize(
