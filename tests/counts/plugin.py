@@ -1,7 +1,7 @@
 """Joins the counts to pytest: each test is counted, workers send theirs, and the end of a run compares them.
 
-A test whose loop sleeps for more than 0.3 s in all fails unless it is marked `waits`. `UNMARKED_WAITS=allow` in the
-environment turns that off. `SUITE_CPU_LIMIT=450` fails a run of the whole suite that takes more processor seconds.
+A test in which timers of more than 0.3 s in all run out fails unless it is marked `waits`. `UNMARKED_WAITS=allow` in
+the environment turns that off. `SUITE_CPU_LIMIT=450` fails a run of the whole suite that takes more processor seconds.
 """
 
 import json
@@ -17,7 +17,7 @@ from tests.counts import standins, table
 from tests.counts.tally import COLUMNS, TALLY, Numbers, zero
 
 MOST_SLEEP = 0.3
-"""Seconds that the loop of a test may wait in all without an event."""
+"""Seconds of timers that may run out in a test."""
 DEAR, TOO_DEAR = 400, 450
 """Processor seconds of a whole run that are mentioned, and that are too many."""
 LAST = ".pytest_cache/d/counts/last.json"
@@ -94,7 +94,7 @@ class Counting:
             return
         if not any(map(item.get_closest_marker, ("waits", "soak"))):
             pytest.fail(
-                f"its loop waited {asleep:.2f} s without an event, and {MOST_SLEEP} s are allowed: inject the time, or"
+                f"it waited {asleep:.2f} s for timers that ran out, and {MOST_SLEEP} s are allowed: inject the time, or"
                 " mark the test `waits` with the reason.",
                 pytrace=False,
             )
