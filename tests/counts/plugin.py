@@ -1,7 +1,7 @@
 """Joins the counts to pytest: each test is counted, workers send theirs, and the end of a run compares them.
 
-A test whose loop sleeps for more than 0.3 s in all fails unless it is marked `waits`. `UNMARKED_WAITS=allow` in the
-environment turns that off. `SUITE_CPU_LIMIT=450` fails a run of the whole suite that takes more processor seconds.
+A test in which timers of more than 0.3 s in all run out fails unless it is marked `waits`. `UNMARKED_WAITS=allow` in
+the environment turns that off. `SUITE_CPU_LIMIT=450` fails a run of the whole suite that takes more processor seconds.
 """
 
 import json
@@ -17,11 +17,11 @@ from tests.counts import standins, table
 from tests.counts.tally import COLUMNS, TALLY, Numbers, zero
 
 MOST_SLEEP = 0.3
-"""Seconds that the loop of a test may wait in all without an event."""
+"""Seconds of timers that may run out in a test."""
 DEAR, TOO_DEAR = 400, 450
 """Processor seconds of a whole run that are mentioned, and that are too many."""
 LAST = ".pytest_cache/d/counts/last.json"
-"""Counts of the last run, for `python -m tests.counts`."""
+"""Counts of the last run, and which folders it had whole and green, for `python -m tests.counts`."""
 _ASLEEP = COLUMNS.index("asleep")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -32,8 +32,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Counting(config), "counts")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Comparing(config), "counts-compared")
-        if config.pluginmanager.hasplugin("xdist"):
-            config.pluginmanager.register(Received(), "counts-received")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,7 +94,7 @@ class Counting:
             return
         if not any(map(item.get_closest_marker, ("waits", "soak"))):
             pytest.fail(
-                f"its loop waited {asleep:.2f} s without an event, and {MOST_SLEEP} s are allowed: inject the time, or"
+                f"it waited {asleep:.2f} s for timers that ran out, and {MOST_SLEEP} s are allowed: inject the time, or"
                 " mark the test `waits` with the reason.",
                 pytrace=False,
             )
@@ -107,25 +105,13 @@ class Counting:
             output["counts"] = json.dumps([TALLY.tests, TALLY.shared, cpu_seconds()])
 
 
-class Received:
-    """Takes the counts of workers."""
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Add those of one; a worker that died has none, and has failed the run."""
-        if text := getattr(node, "workeroutput", {}).get("counts"):
-            tests, shared, seconds = json.loads(text)
-            comparing = node.config.pluginmanager.getplugin("counts-compared")
-            comparing.add(tests, shared, seconds)
-
-
 class Comparing:
     """Compares a run with the table, and says what it took."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._root = config.rootpath
         self._config = config
-        self._tests: dict[str, Numbers] = dict(TALLY.tests)
+        self._tests: dict[str, Numbers] = {}
         self._shared: dict[str, Numbers] = {}
         self._seconds = 0.0
         self._skipped: set[str] = set()
@@ -148,6 +134,12 @@ class Comparing:
         elif report.skipped:
             self._skipped.add(table.folder_of(report.nodeid))
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add the counts of a worker; one that died has none, and has failed the run."""
+        if text := getattr(node, "workeroutput", {}).get("counts"):
+            self.add(*json.loads(text))
+
     def add(self, tests: Mapping[str, Numbers], shared: Mapping[str, Numbers], seconds: float) -> None:
         """Add what a worker has counted; what several of them had to set up counts once."""
         self._tests.update(tests)
@@ -164,13 +156,14 @@ class Comparing:
         counts = self._tests | {name: numbers for name, numbers in self._shared.items() if name.startswith("tests/")}
         whole = {folder for folder in table.sums(counts) if _is_whole(self._config, self._root / folder)}
         everything = _is_whole(self._config, self._root / "tests")
-        passed = standins.FOLDER in whole and standins.FOLDER not in self._failed | self._skipped
-        if passed and standins.note_passed(self._root):
+        stand_ins_hold = standins.FOLDER in whole and standins.FOLDER not in self._failed | self._skipped
+        if stand_ins_hold and standins.note_passed(self._root):
             self._lines.append((f"{standins.PASSED} is written: commit it with the change of the stand-ins.", False))
         if everything:
             self._tell_seconds()
-        if exitstatus == pytest.ExitCode.OK:
-            self._keep(counts, whole)
+        passed = exitstatus == pytest.ExitCode.OK
+        self._keep(counts, whole if passed else set())
+        if passed:
             self._compare(counts, whole, everything)
         if any(bad for _, bad in self._lines):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

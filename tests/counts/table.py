@@ -17,7 +17,7 @@ TABLE = "tests/counts.toml"
 HEADER = """\
 # Limits of each folder of tests, which every run of the whole suite compares with its counts (tests/counts).
 # [limit of the folder, largest count of one test]: services started, programs run, processes forked, temporary files
-# opened, connections to SQLite, seconds that the loop slept. A column that is not there has the limit 0, sleep
+# opened, connections to SQLite, seconds of timers that ran out. A column that is not there has the limit 0, sleep
 # 0.5. `make test`, then `python -m tests.counts --write` writes it anew: a growth needs a reason in the commit.
 
 """

@@ -4,9 +4,9 @@ Counted are calls of this process: what a started program or a forked process do
 removed again, so `install` adds one for the whole process.
 """
 
+import asyncio
 import multiprocessing.popen_forkserver
 import os
-import selectors
 import sys
 import tempfile
 import threading
@@ -28,6 +28,11 @@ _EVENTS = {
     "sqlite3.connect": _DATABASES,
 }
 
+SHORTEST = 0.25
+"""Seconds of a timer that counts; shorter ones are polls, which a busy machine has more of."""
+# The loop's own lag is measured every second for as long as a service runs.
+_TICKS = ("bot.gateway.loop_lag",)
+
 Numbers = list[float]
 
 
@@ -48,6 +53,8 @@ class Tally:
         self.shared: dict[str, Numbers] = {}
         self.current = zero()
         self._installed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asleep_until = 0.0
 
     def install(self) -> None:
         """Begin to count in this process."""
@@ -55,7 +62,7 @@ class Tally:
             return
         self._installed = True
         sys.addaudithook(self._hook())
-        self._count_selects(threading.get_ident())
+        self._count_timers(threading.get_ident())
         self._wrap(multiprocessing.popen_forkserver.Popen, "__init__", _FORKS)
 
     def count_services(self) -> None:
@@ -93,21 +100,31 @@ class Tally:
 
         return hook
 
-    def _count_selects(self, thread: int) -> None:
-        """Count the timeouts that pass in the loop of the tests without an event.
+    def _count_timers(self, thread: int) -> None:
+        """Count the seconds in which the loop of the tests had a timer that ran out.
 
-        The timeout is counted and not the time that passed, which is longer on a busy machine.
+        Time between events would depend on the machine: a busy one lets everything wait. A timer that guards
+        something is cancelled however slow the machine is, and only one that was really waited for runs out.
         """
-        select = selectors.DefaultSelector.select
+        call_at = asyncio.BaseEventLoop.call_at
         ident = threading.get_ident
 
-        def counted(self_: selectors.BaseSelector, timeout: float | None = None) -> Any:
-            found = select(self_, timeout)  # type: ignore[arg-type]
-            if not found and timeout is not None and timeout > 0 and ident() == thread:
-                self.current[_ASLEEP] += timeout
-            return found
+        def counting(
+            loop: asyncio.BaseEventLoop, when: float, callback: Callable[..., Any], *given: Any, **named: Any
+        ) -> asyncio.TimerHandle:
+            start = loop.time()
+            if when - start < SHORTEST or ident() != thread or getattr(callback, "__module__", "") in _TICKS:
+                return call_at(loop, when, callback, *given, **named)
 
-        selectors.DefaultSelector.select = counted  # type: ignore[method-assign, assignment]
+            def run_out(*arguments: Any) -> object:
+                begin = max(start, self._asleep_until) if self._loop is loop else start
+                self.current[_ASLEEP] += max(when - begin, 0)
+                self._loop, self._asleep_until = loop, when
+                return callback(*arguments)
+
+            return call_at(loop, when, run_out, *given, **named)
+
+        asyncio.BaseEventLoop.call_at = counting  # type: ignore[method-assign, assignment]
 
 
 TALLY = Tally()
