@@ -31,7 +31,7 @@ class Play:
 
 
 SOURCE = r'''
-import argparse, json, os, subprocess, sys, time, urllib.request, uuid
+import argparse, json, os, subprocess, sys, time, uuid
 
 NAME = os.path.basename(sys.argv[0])
 HOME = os.environ[{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "gemini": "GEMINI_CLI_HOME"}[NAME]]
@@ -128,6 +128,7 @@ def ask(provider, play, off):
         body = {"contents": []}
         if names:
             body["tools"] = [{"functionDeclarations": [{"name": name} for name in names]}]
+    import urllib.request  # the dearest of them, and most calls do not need it
     request = urllib.request.Request(provider, json.dumps(body).encode(), {"content-type": "application/json"})
     try:
         urllib.request.urlopen(request, timeout=10).read()
