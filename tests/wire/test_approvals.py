@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.standins.discord_ledger import Rule as DiscordRule
-from tests.standins.telegram_ledger import Rule as TelegramRule
 from tests.wire.answers import PLATFORMS
 from tests.wire.court import ALWAYS, DENY, ONCE, Card, Court, Talk, court, run
 
@@ -306,36 +304,6 @@ async def test_clicks_that_come_twice_late_at_once_and_after_a_crash(tmp_path: P
                 await at.card(talk, "crash", ident=cards[platform].id)  # a late *always* allows nothing
 
 
-async def test_a_decision_holds_however_the_process_dies_after_the_click(tmp_path: Path) -> None:
-    """The call runs once or not at all, and the person always learns which."""
-    async with court(tmp_path, alone=True) as at:
-        at.may_repeat()
-        at.side("telegram").server.tolerate(TelegramRule.UNANSWERED_CLICK)  # by the process that was dead
-        for commit, label in enumerate((ONCE, DENY, ONCE, DENY, ONCE), 1):
-            name, talk = f"die-{commit}", at.meets("telegram")
-            async with at.serving():
-                at.asks(talk, name)
-                card = await at.card(talk, name)
-                await at.until(lambda: not at.stage.stored.open_deliveries(), "deliveries")
-                at.stage.commits, at.stage.die_at = 0, commit
-                at.stage.die_when = "before" if commit % 3 else "after"
-                at.press(card, label)
-                await at.until(lambda talk=talk, name=name: at.stage.dead or at.over(talk, name), "its end")  # type: ignore[misc]
-            async with at.serving():
-                if at.stage.stored.approvals(state="open"):
-                    at.press(card, label)  # the click died with the process, before Telegram was told that it arrived
-                await at.answered(talk, name, most=60)
-                assert (await at.resolved(card, most=60)).buttons == {}
-            (result,) = at.results(talk, name)
-            assert at.ran(talk, name) <= (label == ONCE), name
-            if label == DENY:
-                assert "denied" in result, result
-            elif at.ran(talk, name):
-                assert any(word in result.lower() for word in ("'seed' -> ", "interrupt", "unknown")), result
-            else:
-                assert "'seed' -> " not in result, result
-
-
 async def test_what_expired_is_asked_again_and_what_is_typed_names_one_request(tmp_path: Path) -> None:
     async with court(tmp_path, approvals={"timeout_seconds": 1}) as at:
         at.may_repeat()
@@ -388,48 +356,3 @@ async def test_what_expired_is_asked_again_and_what_is_typed_names_one_request(t
                 at.native(at.meets("discord"), f"/approve {whole(at, card)} once")  # some other owner, elsewhere
                 await at.answered(talk, "typed")
                 assert at.ran(talk, "typed") == 1
-
-
-async def test_what_is_always_allowed_is_that_and_nothing_more(tmp_path: Path) -> None:
-    async with court(tmp_path) as at:
-        talks = {platform: at.meets(platform) for platform in PLATFORMS}
-        async with at.serving():
-            for place, (platform, talk) in enumerate(talks.items()):
-                command = at.tally(talk, "rule")
-                (at.workspace / "elsewhere" / "tally").mkdir(parents=True, exist_ok=True)
-                at.says(talk, "first", run(command))
-                at.press(await at.card(talk, f"{platform}-rule"), ALWAYS)
-                await at.answered(talk, "first")
-                at.says(talk, "same", run(command), [run(command), run(f"echo seed && {command}")])
-                await at.answered(talk, "same")
-                assert at.ran(talk, "rule") == 4
-                others: tuple[dict[str, Any], ...] = (
-                    {"command": f"{command} more"},
-                    {"command": f"{command}; rm -rf elsewhere"},
-                    {"command": f"{command} > ../out"},
-                    {"command": f"X=1 LD_PRELOAD=./x.so {command}"},
-                    {"command": f"{command} $(touch x)"},
-                    {"command": command, "workdir": "elsewhere"},
-                )
-                for number, arguments in enumerate(others[place::3]):
-                    known = {one.id for one in at.cards(talk)}
-                    at.says(talk, f"other-{number}", run(**arguments))
-                    await at.until(
-                        lambda talk=talk, known=known: [  # type: ignore[misc]
-                            one for one in at.cards(talk) if one.buttons and one.id not in known
-                        ],
-                        f"a request about {arguments}",
-                        talk,
-                    )
-                    (card,) = (one for one in at.cards(talk) if one.buttons)
-                    if "$" in arguments["command"]:
-                        assert list(card.buttons) == [ONCE, DENY], "no rule is narrow enough for it"
-                    at.press(card, DENY)
-                    await at.answered(talk, f"other-{number}")
-                assert at.ran(talk, "rule") == 4
-            at.die()
-        async with at.serving():
-            for talk in talks.values():
-                at.says(talk, "after", run(at.tally(talk, "rule")))
-                await at.answered(talk, "after")
-                assert at.ran(talk, "rule") == 5

@@ -265,6 +265,10 @@ async def test_what_is_allowed_for_always_is_just_that(tmp_path: Path) -> None:
     assert await verdict(tmp_path, OTHER, **granted) == "run"
     assert await verdict(tmp_path, "touch other", **granted) == "ask+"
     assert await verdict(tmp_path, f"{OTHER} && touch other", **granted) == "ask+"
+    (tmp_path / "sub").mkdir()
+    assert await verdict(tmp_path, OTHER, call={"cwd": "sub"}, **granted) == "ask+"
+    for more in (f"{OTHER} > ../out", f"{OTHER} $(touch x)", f"{OTHER}; rm -rf sub", f"X=1 LD_PRELOAD=./x.so {OTHER}"):
+        assert (await verdict(tmp_path, more, **granted)).startswith("ask"), more
 
 
 async def test_the_allowlist_of_the_configuration_counts(tmp_path: Path) -> None:

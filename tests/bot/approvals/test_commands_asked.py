@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.persistence.approvals import Choice
+from tests.bot.approvals.test_approvals import order
 from tests.service import Hark, running
 from tests.standins.script import Call
 
@@ -37,6 +38,8 @@ async def test_what_is_allowed_once_runs_once_and_what_is_allowed_for_always_doe
     async with running(tmp_path) as hark:
         workspace = hark.state.parent / "workspace"
         assert await told(hark, "echo the plan", needs="look") == "[exit code 0]\nthe plan\n"
+        await hark.delivered()
+        assert (await order(hark, "/why")).endswith("Made from: your own words alone")
         assert await told(hark, "echo x >> log.txt; touch made") is None
         assert not (workspace / "made").exists()
         assert await decide(hark, "once") == "[exit code 0]\n[no output]"

@@ -8,6 +8,7 @@ import pytest
 
 from agent.tools.base import Ask, CallContext
 from bot.approvals.commands import LATE
+from bot.approvals.decisions import NotDecided
 from bot.persistence.approvals import Approval, Choice
 from channels.message import InboundKind
 from tests.asking import approval
@@ -47,7 +48,9 @@ async def test_what_expired_counts_for_what_was_shown(tmp_path: Path) -> None:
         assert tool.begun == ["it"]
 
 
-async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("typed", [True, False])
+async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path, typed: bool) -> None:
+    """By a command, or as a program."""
     async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
         ident = await begin(hark)
         find = hark.service.parts.store.approvals.find
@@ -60,7 +63,12 @@ async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path) -> None:
             return before
 
         hark.service.parts.store.approvals.find = found  # type: ignore[method-assign]
-        assert await order(hark, f"/approve {ident} deny") == LATE
+        if typed:
+            assert await order(hark, f"/approve {ident} deny") == LATE
+        else:
+            with pytest.raises(NotDecided, match="That was decided before") as raised:
+                await hark.service.parts.requests.settle(ident, Choice(verdict="denied"))
+            assert raised.value.code == "ended"
         await over(hark)
         assert hark.stored.approvals("state", "decided_by") == [("once", "telegram:3")]
 

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from agent.tools.conversation import AskPersonTool
+from bot.approvals import words
+from bot.people.access import FOR_GUESTS
+from bot.persistence.approvals import Choice
 from channels.message import Origin
-from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, Commanding, at, begin, labels, press, shows
+from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, OPEN, Commanding, at, begin, labels, press, shows
 from tests.bot.approvals.test_parking import over, results
 from tests.service import Hark, running
 from tests.standins.script import Call
@@ -58,6 +61,23 @@ async def test_somebody_who_never_wrote_there_is_not_asked(tmp_path: Path) -> No
         await hark.until(lambda: "so be it" in hark.channel.texts("-100"), "the answer")
         told = "They do not read this conversation, so they were not asked. Go on with: red"
         assert results(hark) == [told]
+
+
+@pytest.mark.parametrize(("sender", "put"), [("1", FOR_GUESTS + 1), ("2", FOR_GUESTS)])
+async def test_only_guests_have_others_asked_so_often_and_no_more(tmp_path: Path, sender: str, put: int) -> None:
+    async with running(tmp_path, config=OPEN) as hark:
+        for number in range(FOR_GUESTS + 1):
+            hark.model.add(Call(AskPersonTool.name, {"question": f"Question {number}?", "who": "anyone"}))
+        hark.model.add("so be it")
+        await hark.write("ask around", sender=sender)
+        for number in range(put):
+            await hark.until(lambda: hark.stored.approvals(state="open"), f"question {number}")
+            ((ident,),) = hark.stored.approvals("approval_id", state="open")
+            choice = Choice(verdict="answered", reason=f"answer {number}")
+            assert await hark.service.parts.requests.decide(ident, choice, f"telegram:{sender}")
+        await hark.until(lambda: "so be it" in hark.channel.texts(sender), "the answer")
+        assert len(hark.stored.approvals("state", state="answered")) == put
+        assert (words.ENOUGH in results(hark)[0]) == (put == FOR_GUESTS)
 
 
 @pytest.mark.parametrize("who", ["user", "me", "owners", "Bob", "telegram:", ":2", ""])

@@ -1,7 +1,10 @@
 """/heartbeat: how it stands, on, off and now."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from bot.background.views import receipt
+from bot.persistence.schedules import HEARTBEAT, Firing
 from tests.bot.background.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
 from tests.bot.background.test_schedule import command
 from tests.scripted_model import texts
@@ -62,6 +65,12 @@ async def test_a_budget_in_money_is_shown_in_money(tmp_path: Path) -> None:
         await say_hello(hark)
         await tick(hark)
         assert (await rows(hark))["Today"] == ["$0.01 of $2.00"]
+
+
+def test_what_never_ran_cost_nothing() -> None:
+    skipped = Firing(job_id=HEARTBEAT, due_at=1, cause="due", reason="empty")
+    assert receipt(skipped, lambda usage: 0.0).cost is None
+    assert receipt(replace(skipped, turn_id="t"), lambda usage: 0.5).cost == 0.5
 
 
 async def test_off_lasts_over_a_restart_until_it_is_on(tmp_path: Path) -> None:

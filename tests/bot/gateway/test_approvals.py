@@ -48,6 +48,7 @@ async def test_a_request_is_seen_decided_and_allowed_for_always(tmp_path: Path) 
             ("x", {"decision": "once"}, 404, "no_such_request"),
             (ident, {"decision": "maybe"}, 422, "invalid"),
             (ident, {"decision": "answer", "reason": "5"}, 422, "invalid"),
+            (ident, {"decision": "deny", "seconds": 60}, 422, "invalid"),
         ):
             response = await at.http.post(f"/v1/approvals/{path}", json=body)
             assert (response.status_code, error_of(response)["code"]) == (status, code)
