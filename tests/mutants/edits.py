@@ -287,7 +287,7 @@ class _Filling(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if not _ANY.fullmatch(node.id) or node.id not in self._bound:
             return node
-        found = copy.deepcopy(self._bound[node.id])
+        found: ast.AST = copy.deepcopy(self._bound[node.id])
         if isinstance(found, ast.Name | ast.Attribute):
             found.ctx = node.ctx
         return found

@@ -134,9 +134,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             yield "one more", lambda: ast.Constant(number + 1)
         case ast.If() | ast.IfExp() | ast.While():
-            for value in (True, False):
-                if not (value and isinstance(node, ast.While)):
-                    yield f"condition {value}", lambda value=value: _with_test(node, value)  # type: ignore[misc]
+            for constant in (True, False):
+                if not (constant and isinstance(node, ast.While)):
+                    yield f"condition {constant}", lambda constant=constant: _with_test(node, constant)  # type: ignore[misc]
         case ast.comprehension(ifs=[_, *_]):
             yield "no condition", lambda: ast.comprehension(node.target, node.iter, [], node.is_async)
 
@@ -145,7 +145,7 @@ def _joined(op: ast.boolop, values: list[ast.expr]) -> ast.expr:
     return values[0] if len(values) == 1 else ast.BoolOp(op, values)
 
 
-def _with_test(node: ast.If | ast.IfExp | ast.While, value: bool) -> ast.AST:
+def _with_test(node: ast.AST, value: bool) -> ast.AST:
     made = copy.copy(node)
-    setattr(made, "test", ast.Constant(value))  # noqa: B010 -- mypy takes the type of one of them for all
+    made.__dict__["test"] = ast.Constant(value)
     return made

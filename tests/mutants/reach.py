@@ -146,8 +146,9 @@ def _record(free: SimpleQueue[Copy], files: list[str]) -> tuple[list[str], dict[
         }
         (copy.home / "sitecustomize.py").write_text(_TRACER.format(**paths))
         (copy.home / "reach_plugin.py").write_text(_PLUGIN.format(**paths))
-        Path(paths["log"]).unlink(missing_ok=True)
-        command = [*copy.pytest, "-n", "0", "-p", "reach_plugin", *files]
+        for left in ("log", "out"):
+            Path(paths[left]).unlink(missing_ok=True)
+        command = [*copy.pytest, "-n", "0", "--continue-on-collection-errors", "-p", "reach_plugin", *files]
         nothing = subprocess.DEVNULL
         subprocess.run(command, cwd=copy.home, env=copy.environ, stdin=nothing, stdout=nothing, stderr=nothing)
         entered: dict[str, list[str]] = json.loads(Path(paths["out"]).read_text())

@@ -94,10 +94,11 @@ def _try(copy: Copy, jobs: Sequence[tuple[str, str, list[str]]], out: Path) -> N
     path.write_text(json.dumps(jobs))
     path.with_suffix(".out").symlink_to(out.resolve())
     files = sorted({test.partition("::")[0] for _, _, tests in jobs for test in tests})
-    command = [*copy.pytest, "-p", "tests.mutants.forks", "-n", "0", *files]
+    command = [*copy.pytest, "-n", "0", "--continue-on-collection-errors", "-p", "tests.mutants.forks", *files]
     environ = {**copy.environ, forks.JOBS: str(path)}
-    nothing = subprocess.DEVNULL
-    subprocess.run(command, cwd=copy.home, env=environ, stdin=nothing, stdout=nothing, stderr=nothing)
+    ran = subprocess.run(command, cwd=copy.home, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ran.returncode not in (0, 1):
+        raise RuntimeError(f"pytest ended with {ran.returncode}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
 
 
 def with_mutmut_too(root: Path, names: Sequence[str], workers: int, console: Console) -> None:
