@@ -119,7 +119,7 @@ FAULTS: tuple[Fault, ...] = (
         "policy/deny-does-not-win",
         "rules",
         code("Rule(f'{B}.deny', A, only=False)", "Rule(f'{B}.deny', () if allow else A, only=False)"),
-        "tests/agent/tools/test_registry.py::test_patterns_and_groups",
+        "tests/agent/tools/test_schema.py::test_patterns_and_groups",
     ),
     fault(
         "approvals/older-words-answer",
@@ -155,7 +155,7 @@ FAULTS: tuple[Fault, ...] = (
         "approvals/an-expired-decision-counts-for-anything",
         "Decision.allows",
         code("self.digest == A.digest", "self.state == 'expired' or self.digest == A.digest"),
-        "tests/bot/approvals/test_older_decisions.py::test_what_expired_counts_for_what_was_shown",
+        "tests/bot/approvals/test_decided_elsewhere.py::test_what_expired_counts_for_what_was_shown",
     ),
     fault(
         "plain-words/the-first-word-decides",

@@ -5,7 +5,7 @@ from tests.mutants import Fault, code, fault, text
 _PARKING = "tests/bot/approvals/test_parking.py::test_"
 _MOVED = "tests/bot/inbound/test_moved.py::test_"
 _HISTORY = "tests/bot/persistence/test_history.py::test_"
-_LEFTOVERS = "tests/bot/runs/test_leftovers.py::test_"
+_LEFTOVERS = "tests/bot/runs/test_crashed.py::test_"
 _BALANCE = "tests/bot/store/test_balance.py::test_"
 _DATABASE = "tests/bot/store/test_database.py::test_"
 
@@ -114,7 +114,7 @@ FAULTS: tuple[Fault, ...] = (
         "runs/a-write-is-cut-by-a-cancellation",
         "run_to_completion",
         code("cancelled = error", "raise"),
-        "tests/bot/test_completion.py::test_it_ends_before_a_cancellation_is_told",
+        "tests/bot/test_outbox_close.py::test_it_ends_before_a_cancellation_is_told",
     ),
     fault(
         "queueing/collected-past-others",
@@ -226,7 +226,7 @@ FAULTS: tuple[Fault, ...] = (
         "balance/what-was-begun-is-never-sent",
         "Keeping.lasts",
         code("run_to_completion(self._tell())", "self._tell()"),
-        "tests/bot/runs/test_keeping.py::test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send",
+        "tests/bot/runs/test_compaction.py::test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send",
     ),
     fault(
         "balance/a-refused-answer-counts-as-answered",

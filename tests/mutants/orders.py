@@ -4,7 +4,7 @@ from tests.mutants import Fault, code, fault, text
 
 _BEATS = "tests/bot/background/test_beats.py::test_"
 _DUE_TIMES = "tests/bot/background/test_due_times.py::test_"
-_WHAT_IT_READS = "tests/bot/children/test_what_it_reads.py::test_"
+_WHAT_IT_READS = "tests/bot/children/test_visibility.py::test_"
 _FREEZES = "tests/bot/persistence/test_freezes.py::test_"
 _EXPLORER = "tests/crash/test_explorer.py::test_"
 
@@ -31,7 +31,7 @@ FAULTS: tuple[Fault, ...] = (
         "commands/retry-with-the-rights-of-who-repeats",
         "Retries.retry",
         code("replace(A, ..., respond=B.respond)", "replace(A, ..., respond=B.respond, origin=B.origin)"),
-        "tests/bot/inbound/test_retry.py::test_guests_of_a_group_repeat_their_own_message_with_their_own_rights",
+        "tests/bot/inbound/test_commands.py::test_guests_of_a_group_repeat_their_own_message_with_their_own_rights",
     ),
     fault(
         "commands/a-code-counts-as-an-order",

@@ -100,7 +100,7 @@ FAULTS: tuple[Fault, ...] = (
         "discord/model-text-pings",
         "_body",
         code("{'parse': []}", "{'parse': ['everyone']}"),
-        "tests/channels/discord/test_render.py::test_the_arguments_of_a_message",
+        "tests/channels/discord/test_settings.py::test_the_arguments_of_a_message",
     ),
     fault(
         "slack/model-text-pings",

@@ -27,7 +27,7 @@ FAULTS: tuple[Fault, ...] = (
         "config/a-link-leads-around",
         "_is_same",
         code("A == B or A.samefile(B)", "str(A) == str(B)"),
-        "tests/bot/config/test_folders.py::test_the_same_folder_mounted_or_spelled_otherwise",
+        "tests/bot/config/test_variables.py::test_the_same_folder_mounted_or_spelled_otherwise",
     ),
     fault(
         "reload/a-replaced-file-not-noticed",
