@@ -16,9 +16,9 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.standins.slack_delivery import State
-from tests.standins.slack_ledger import Json, Rule
+from tests.standins.slack_ledger import Json
 from tests.standins.slack_server import SlackServer
-from tests.standins.slack_shapes import ALICE, BOB, BOT
+from tests.standins.slack_shapes import ALICE, BOT
 
 BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Allow"}, "action_id": "allow", "value": "7f3"}
 
@@ -51,44 +51,6 @@ async def taken(queue: "asyncio.Queue[Json]", count: int) -> list[Json]:
     """What listeners saw: they run on after the acknowledgement."""
     async with asyncio.timeout(5):
         return [await queue.get() for _ in range(count)]
-
-
-async def test_web_api(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    room = slack.channel("general", ALICE, BOB)
-    said = slack.say(room, ALICE, "hello")
-    assert (await web_client.auth_test())["user_id"] == BOT
-    posted = await web_client.chat_postMessage(
-        channel=room.id,
-        text="answer",
-        thread_ts=said["ts"],
-        blocks=[{"type": "markdown", "text": "**answer**"}],
-        metadata={"event_type": "hark", "event_payload": {"n": 7}},
-        unfurl_links=False,
-        unfurl_media=False,
-    )
-    ts = posted["ts"]
-    assert slack.texts(room) == ["**answer**"]
-    history = await web_client.conversations_history(channel=room.id, limit=10)
-    assert [one["text"] for one in history["messages"]] == ["hello"]
-    assert history["messages"][0]["reply_count"] == 1
-    thread = await web_client.conversations_replies(channel=room.id, ts=said["ts"], include_all_metadata=True)
-    assert [one["text"] for one in thread["messages"]] == ["hello", "answer"]
-    assert thread["messages"][1]["metadata"]["event_payload"] == {"n": 7}
-    await web_client.chat_update(channel=room.id, ts=ts, text="changed", blocks=[])
-    await web_client.reactions_add(channel=room.id, timestamp=said["ts"], name="eyes")
-    with pytest.raises(SlackApiError, match="already_reacted"):
-        await web_client.reactions_add(channel=room.id, timestamp=said["ts"], name="eyes")
-    await web_client.reactions_remove(channel=room.id, timestamp=said["ts"], name="eyes")
-    await web_client.assistant_threads_setStatus(channel_id=room.id, thread_ts=said["ts"], status="is thinking...")
-    assert slack.statuses == {(room.id, said["ts"]): "is thinking..."}
-    await web_client.assistant_threads_setStatus(channel_id=room.id, thread_ts=said["ts"], status="")
-    await web_client.chat_delete(channel=room.id, ts=ts)
-    assert [one["text"] for one in slack.thread(room, said["ts"])] == ["hello"]
-    opened = await web_client.conversations_open(users=ALICE.id)
-    assert opened["channel"]["id"] == slack.im(ALICE.id).id
-    listed = await web_client.users_conversations(types="public_channel,im", limit=1)
-    assert [one["id"] async for page in listed for one in page["channels"]] == [room.id, slack.im(ALICE.id).id]
-    assert (await web_client.users_info(user=BOB.id))["user"]["name"] == "bob"
 
 
 async def test_socket_mode(slack: SlackServer, web_client: AsyncWebClient) -> None:
@@ -244,45 +206,6 @@ async def test_http_mode(slack: SlackServer, web_client: AsyncWebClient) -> None
         assert status == 401
         (seen,) = await taken(queue, 1)
         assert seen["text"] == "over http"
-
-
-async def test_files(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    room = slack.channel("general", ALICE)
-    shared = slack.say(room, ALICE, "read this", files={"notes.txt": b"four"})["files"][0]
-    assert web_client.session is not None
-    url = shared["url_private_download"]
-    async with web_client.session.get(url, headers={"Authorization": f"Bearer {slack.bot_token}"}) as answer:
-        assert (answer.content_type, await answer.read()) == ("text/plain", b"four")
-    slack.tolerate(Rule.PUBLIC_DOWNLOAD)
-    async with web_client.session.get(url) as answer:
-        assert (answer.status, answer.content_type) == (200, "text/html")
-    await web_client.files_upload_v2(
-        channel=room.id, filename="plan.txt", content="the plan", initial_comment="here", thread_ts=None
-    )
-    last = slack.messages(room)[-1]
-    assert (last["text"], last["files"][0]["name"], last["subtype"]) == ("here", "plan.txt", "file_share")
-    assert slack.files[last["files"][0]["id"]].data == b"the plan"
-    assert (await web_client.files_info(file=shared["id"]))["file"]["size"] == 4
-
-
-async def test_streams(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    room = slack.channel("general", ALICE)
-    asked = slack.mention(room, ALICE, "tell me")
-    stream = await web_client.chat_stream(
-        channel=room.id,
-        thread_ts=asked["ts"],
-        recipient_team_id="T0HARKTEAM",
-        recipient_user_id=ALICE.id,
-        buffer_size=1,
-    )
-    await stream.append(markdown_text="one ")
-    await stream.append(markdown_text="two")
-    reply = slack.thread(room, asked["ts"])[1]
-    with pytest.raises(SlackApiError, match="streaming_state_conflict"):
-        await web_client.chat_update(channel=room.id, ts=reply["ts"], text="too early")
-    await stream.stop()
-    assert slack.thread(room, asked["ts"])[1]["text"] == "one two"
-    await web_client.chat_update(channel=room.id, ts=reply["ts"], text="whole")
 
 
 async def test_errors_have_the_meaning_that_the_library_knows(slack: SlackServer, web_client: AsyncWebClient) -> None:
