@@ -5,7 +5,7 @@ from tests.mutants import Fault
 _TESTS = "tests/bot/approvals/test_approvals.py::test_"
 _ELSEWHERE = "tests/bot/approvals/test_decided_elsewhere.py::test_"
 _IDS = "tests/bot/approvals/test_request_ids.py::test_"
-_ALONE = "tests/bot/approvals/test_requests_alone.py::test_"
+_ALONE = "tests/bot/approvals/test_request_ids.py::test_"
 _HTTP = "tests/bot/gateway/test_approvals.py::test_"
 _BURSTS = "tests/bot/approvals/test_bursts.py::test_"
 

@@ -117,7 +117,7 @@ FAULTS = (
         "Keeping.lasts",
         "await run_to_completion(self._tell())",
         "await self._tell()",
-        ("tests/bot/runs/test_keeping.py::test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send",),
+        ("tests/bot/runs/test_compaction.py::test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send",),
     ),
     Fault("balance/silence-is-no-answer", "Turns.step", ", silent=silent)", ")", (_EACH,)),
     Fault(
@@ -132,7 +132,7 @@ FAULTS = (
         "_serving",
         """        ("balance", book.serve),\n""",
         "",
-        ("tests/bot/gateway/test_balance.py::test_it_is_checked_at_the_start_and_again_by_itself",),
+        ("tests/bot/gateway/test_health.py::test_it_is_checked_at_the_start_and_again_by_itself",),
     ),
     Fault("balance/readyz-does-not-say-so", "Health.view", "if self.unexplained:", "if False:", (_CLI,)),
     Fault(

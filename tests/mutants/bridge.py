@@ -4,7 +4,7 @@ from tests.mutants import Fault
 
 _CASES = "tests/agent/test_bridge.py::test_what_people_read_of_an_answer"
 _SLICED = "tests/agent/test_bridge.py::test_it_does_not_matter_how_the_stream_was_sliced"
-_SILENCE = "tests/agent/test_silence.py::test_"
+_SILENCE = "tests/agent/test_ended_early.py::test_"
 
 FAULTS = (
     Fault(

@@ -3,11 +3,11 @@
 from tests.mutants import Fault
 
 _CHILDREN = "tests/bot/children/test_children.py::test_"
-_READS = "tests/bot/children/test_what_it_reads.py::test_"
+_READS = "tests/bot/children/test_visibility.py::test_"
 _ENDS = "tests/bot/children/test_ends.py::test_"
 _SEES = "tests/bot/children/test_visibility.py::test_"
-_OUTAGES = "tests/bot/children/test_outages.py::test_"
-_OUTSIDE = "tests/bot/children/test_outside.py::test_"
+_OUTAGES = "tests/bot/children/test_ends.py::test_"
+_OUTSIDE = "tests/bot/children/test_ends.py::test_"
 _ONCE = f"{_CHILDREN}what_a_sub_agent_says_last_comes_back_once_and_word_for_word"
 _STOPPED = f"{_CHILDREN}it_is_stopped_with_the_conversation_that_has_started_it"
 

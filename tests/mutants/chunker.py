@@ -144,6 +144,6 @@ FAULTS = (
         "Chunker._cut",
         'self._begin(opening, text[cut.resume :] if seen else "")\n        if not seen:',
         "self._begin(opening, text[cut.resume :])\n        if False:",
-        ("tests/channels/stream/test_progress.py::test_white_space_that_is_cut_off_does_not_come_back",),
+        ("tests/channels/stream/test_chunker.py::test_white_space_that_is_cut_off_does_not_come_back",),
     ),
 )

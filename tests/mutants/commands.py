@@ -5,7 +5,7 @@ from tests.mutants import Fault
 _TABLE = "tests/bot/commands/test_who_has_which.py::test_a_command_is_"
 _STOP = "tests/bot/inbound/test_stop_words.py::test_"
 _NEW = "tests/bot/inbound/test_new.py::test_"
-_RETRY = "tests/bot/inbound/test_retry.py::test_"
+_RETRY = "tests/bot/inbound/test_commands.py::test_"
 
 FAULTS = (
     Fault(
@@ -13,14 +13,14 @@ FAULTS = (
         "_stop_one",
         "NOT IN ('wake','job') AND seq < ? AND",
         "NOT IN ('wake','job') AND seq <> ? AND",
-        ("tests/bot/store/test_commands.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",),
+        ("tests/bot/store/test_steering.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",),
     ),
     Fault(
         "commands/carried-out-twice",
         "begin",
         "SET state='done' WHERE seq=? AND state='waiting' RETURNING",
         "SET state='done' WHERE seq=? RETURNING",
-        ("tests/bot/store/test_commands.py::test_a_command_has_its_effect_once",),
+        ("tests/bot/store/test_steering.py::test_a_command_has_its_effect_once",),
     ),
     Fault(
         "commands/stop-still-says-what-was-planned",
@@ -176,6 +176,6 @@ FAULTS = (
         "Reads.at_work",
         "AND state='running' ORDER BY ordinal",
         "AND state='asked' ORDER BY ordinal",
-        ("tests/bot/gateway/test_status_command.py::test_the_tool_at_work_and_how_long",),
+        ("tests/bot/gateway/test_health.py::test_the_tool_at_work_and_how_long",),
     ),
 )

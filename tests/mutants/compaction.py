@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _TESTS = "tests/bot/runs/test_compaction.py::test_"
-_SUMMARY = "tests/agent/test_summary.py::test_"
+_SUMMARY = "tests/agent/test_context.py::test_"
 
 FAULTS = (
     Fault(

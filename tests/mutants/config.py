@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _CLI = "tests/bot/config/test_cli.py::test_"
-_FOLDERS = "tests/bot/config/test_folders.py::test_"
+_FOLDERS = "tests/bot/config/test_variables.py::test_"
 _ASSUMED = "tests/bot/config/test_assumed.py::test_"
 
 FAULTS = (

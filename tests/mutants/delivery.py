@@ -141,7 +141,7 @@ FAULTS = (
             except""",
         """\
             except""",
-        ("tests/bot/runs/test_sweep.py::test_a_delivery_that_nobody_was_told_of_is_sent",),
+        ("tests/bot/runs/test_crashed.py::test_a_delivery_that_nobody_was_told_of_is_sent",),
     ),
     Fault(
         "delivery/newest-first",

@@ -4,7 +4,7 @@ from tests.mutants import Fault
 
 _BUS = "tests/bot/test_bus.py::test_"
 _KEEPING = "tests/bot/store/test_keeping.py::test_"
-_JOINING = "tests/bot/gateway/test_joining.py::test_"
+_JOINING = "tests/bot/gateway/test_events.py::test_"
 _PUBLISHED = f"{_KEEPING}events_are_published_before_their_writer_is_answered"
 
 FAULTS = (
@@ -29,7 +29,7 @@ FAULTS = (
         "",
         (
             _PUBLISHED,
-            "tests/bot/persistence/test_events.py::test_positions_rise_and_are_published_before_the_writer_is_answered",
+            "tests/bot/persistence/test_turns.py::test_positions_rise_and_are_published_before_the_writer_is_answered",
         ),
     ),
     Fault(

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _EXEC = "tests/agent/tools/test_exec.py::test_"
-_LEFTOVERS = "tests/bot/runs/test_leftovers.py::test_"
+_LEFTOVERS = "tests/bot/runs/test_crashed.py::test_"
 _BACKGROUND = "tests/agent/tools/test_background.py::test_"
 _SERVICE = "tests/bot/background/test_background_commands.py::test_"
 _PERMISSION = "tests/agent/tools/test_permission.py::test_"
@@ -193,7 +193,7 @@ FAULTS = (
         'r"exit code \\d+"',
         'r"exit code 0"',
         (
-            "tests/agent/test_silence.py::test_an_exit_code_is_a_result_and_no_failure",
+            "tests/agent/test_ended_early.py::test_an_exit_code_is_a_result_and_no_failure",
             "tests/agent/tools/test_exec.py::test_says_how_it_ended_and_what_it_wrote_in_order",
         ),
     ),
@@ -202,7 +202,7 @@ FAULTS = (
         "_ended",
         "is_error=_RESULT.fullmatch(how) is None",
         "is_error=False",
-        ("tests/agent/test_silence.py::test_an_exit_code_is_a_result_and_no_failure",),
+        ("tests/agent/test_ended_early.py::test_an_exit_code_is_a_result_and_no_failure",),
     ),
     Fault(
         "exec/no-word-about-the-level",

@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_EDIT = "tests/agent/tools/test_edit.py::test_"
+_EDIT = "tests/agent/tools/test_files.py::test_"
 _SEARCH = "tests/agent/tools/test_search.py::test_"
 _ESCAPES = "tests/agent/tools/test_escapes.py::test_"
 _OVERFLOW = "tests/agent/tools/test_output.py::test_"

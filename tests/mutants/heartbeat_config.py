@@ -4,8 +4,8 @@ from tests.mutants import Fault
 
 _CONFIG = "tests/bot/config/test_background.py::test_"
 _BEATS = "tests/bot/config/test_choose_model.py::TestBeats::test_"
-_MARKS = "tests/agent/tools/test_marks.py::test_"
-_PRICE = "tests/agent/models/test_price.py::test_"
+_MARKS = "tests/agent/tools/test_files.py::test_"
+_PRICE = "tests/agent/models/test_contract.py::test_"
 
 FAULTS = (
     Fault(

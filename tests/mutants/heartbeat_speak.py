@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 ORDERS = "tests/bot/background/test_schedule.py::test_"
-STEERED = "tests/bot/background/test_heartbeat.py::test_"
+STEERED = "tests/bot/background/test_beats_places.py::test_"
 HTTP = "tests/bot/gateway/test_heartbeat.py::test_"
 MANAGED = (f"{ORDERS}jobs_rest_go_on_run_and_are_deleted",)
 

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _ANSWERS = "tests/channels/markdown/test_answers.py::test_"
-_DISCORD = "tests/channels/discord/test_render.py::test_"
+_DISCORD = "tests/channels/discord/test_settings.py::test_"
 _SLACK = "tests/channels/slack/test_render.py::test_"
 _RICH = "tests/wire/test_telegram_rich.py::test_"
 

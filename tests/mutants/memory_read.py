@@ -2,10 +2,10 @@
 
 from tests.mutants import Fault
 
-_RECALL = "tests/bot/memory/test_recall.py::"
+_RECALL = "tests/bot/memory/test_embeddings.py::"
 _PREFIX = "tests/wire/test_prefix.py::"
 _MEANING = "tests/bot/memory/test_embeddings.py::"
-_WATCH = "tests/bot/memory/test_watching.py::"
+_WATCH = "tests/bot/memory/test_index.py::"
 _FOUND = "tests/bot/memory/test_retrieval.py::test_what_was_written_is_found_in_every_language"
 _WAYS = "tests/bot/memory/test_retrieval.py::test_it_is_found_however_it_is_written"
 _INDEX = "tests/bot/memory/test_index.py::"

@@ -55,7 +55,7 @@ FAULTS = (
         "False and",
         (
             f"{_OLLAMA}the_context_that_is_wanted_is_set",
-            "tests/bot/runs/test_ollama_context.py::test_nothing_is_left_out_in_silence",
+            "tests/bot/runs/test_compaction.py::test_nothing_is_left_out_in_silence",
         ),
     ),
     Fault(
@@ -93,7 +93,7 @@ FAULTS = (
         "pass",
         (
             f"{_OLLAMA}a_server_that_gives_less_is_believed",
-            "tests/bot/runs/test_ollama_context.py::test_nothing_is_left_out_in_silence",
+            "tests/bot/runs/test_compaction.py::test_nothing_is_left_out_in_silence",
         ),
     ),
     Fault(
@@ -206,7 +206,7 @@ FAULTS = (
         "Decoder.__init__",
         '"utf-8-sig"',
         '"utf-8"',
-        ("tests/agent/models/test_sdk.py::test_a_byte_order_mark_at_the_start_is_no_part_of_a_field",),
+        ("tests/agent/models/test_contract.py::test_a_byte_order_mark_at_the_start_is_no_part_of_a_field",),
     ),
     Fault(
         "models/anthropic-two-answers-in-one",

@@ -27,7 +27,7 @@ FAULTS = (
         "still_waits",
         "(expires_at is not None and expires_at > now)",
         "expires_at is not None",
-        ("tests/bot/persistence/test_approvals.py::test_a_turn_goes_on_without_a_decision_once_its_time_is_over",),
+        ("tests/bot/persistence/test_turns.py::test_a_turn_goes_on_without_a_decision_once_its_time_is_over",),
     ),
     Fault(
         "parking/decision-not-used-up",
@@ -64,7 +64,7 @@ FAULTS = (
         'return "end"',
         (
             f"{_PARKING}parking_is_told_and_is_no_end",
-            "tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",
+            "tests/bot/gateway/test_approvals.py::test_a_stream_goes_on_behind_the_parking",
         ),
     ),
     Fault(
@@ -86,14 +86,14 @@ FAULTS = (
         "bot/gateway/agent_api.py",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING)",
-        ("tests/bot/gateway/test_parked.py::test_a_wait_goes_on_while_the_run_is_parked",),
+        ("tests/bot/gateway/test_approvals.py::test_a_wait_goes_on_while_the_run_is_parked",),
     ),
     Fault(
         "parking/stream-ends",
         "EventStream._kept",
         'self._over = self.run_id is not None and end["outcome"] != Outcome.PARKED',
         "self._over = self.run_id is not None",
-        ("tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",),
+        ("tests/bot/gateway/test_approvals.py::test_a_stream_goes_on_behind_the_parking",),
     ),
     Fault(
         "parking/clock-runs-on",

@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_PARTS = "tests/bot/inbound/test_parts.py::test_"
+_PARTS = "tests/bot/inbound/test_debounce.py::test_"
 _WIRE = "tests/wire/test_telegram_people.py::test_"
 
 FAULTS = (

@@ -182,20 +182,20 @@ FAULTS = (
         "_is_for_it",
         'if activation or item.follows == "shut":',
         'if item.follows == "shut":',
-        ("tests/bot/inbound/test_activation.py::test_a_thread_that_it_takes_part_in_is_quieted_and_no_other",),
+        ("tests/bot/inbound/test_groups.py::test_a_thread_that_it_takes_part_in_is_quieted_and_no_other",),
     ),
     Fault(
         "people/off-is-not-off",
         "_is_for_it",
         'if activation == "off":',
         "if False:",
-        ("tests/bot/inbound/test_activation.py::test_it_answers_what_was_set_also_after_a_restart",),
+        ("tests/bot/inbound/test_groups.py::test_it_answers_what_was_set_also_after_a_restart",),
     ),
     Fault(
         "people/anybody-activates",
         "bot/runs/settings_commands.py",
         'arguments=ActivationArguments, guests="direct"',
         'arguments=ActivationArguments, guests="everywhere"',
-        ("tests/bot/inbound/test_activation.py::test_only_owners_set_it_and_only_among_others",),
+        ("tests/bot/inbound/test_groups.py::test_only_owners_set_it_and_only_among_others",),
     ),
 )

@@ -6,7 +6,7 @@ _PIPELINE = "tests/agent/calls/test_pipeline.py::test_"
 _PERMISSIONS = "tests/bot/runs/test_permissions.py::test_"
 _REPAIR = "tests/agent/calls/test_repair.py::test_"
 _GUARD = "tests/agent/calls/test_loop_guard.py::test_"
-_POLICY = "tests/agent/tools/test_registry.py::test_"
+_POLICY = "tests/agent/tools/test_schema.py::test_"
 
 FAULTS = (
     Fault(

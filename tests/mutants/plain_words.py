@@ -5,8 +5,8 @@ from tests.mutants import Fault
 _PLAIN = "tests/bot/approvals/test_plain_words.py::test_"
 _ELSE = f"{_PLAIN}a_plain_word_that_may_be_about_something_else_decides_nothing"
 _QUESTIONS = "tests/bot/approvals/test_questions.py::test_"
-_KEPT = "tests/bot/approvals/test_kept_words.py::test_"
-_OLD = "tests/bot/approvals/test_older_decisions.py::test_"
+_KEPT = "tests/bot/approvals/test_plain_words.py::test_"
+_OLD = "tests/bot/approvals/test_decided_elsewhere.py::test_"
 
 FAULTS = (
     Fault(
@@ -196,49 +196,51 @@ FAULTS = (
         "Requests._reads_along",
         "if not _may_read(place, approvers):\n            return False",
         "if _may_read(place, approvers):\n            return True",
-        ("tests/bot/approvals/test_who_is_asked.py::test_an_owner_who_is_not_in_the_group_is_told_where_it_waits",),
+        ("tests/bot/approvals/test_request_ids.py::test_an_owner_who_is_not_in_the_group_is_told_where_it_waits",),
     ),
     Fault(
         "approvals/a-stranger-is-waited-for",
         "Requests._not_asked",
         'if ":" in ask.who:  # there',
         "if False:  # there",
-        ("tests/bot/approvals/test_who_is_asked.py::test_somebody_who_never_wrote_there_is_not_asked",),
+        ("tests/bot/approvals/test_request_ids.py::test_somebody_who_never_wrote_there_is_not_asked",),
     ),
     Fault(
         "approvals/nobody-is-somebody",
         "AskPersonParameters._is_somebody",
         'not all(who.partition(":"))',
         "False",
-        ("tests/bot/approvals/test_who_is_asked.py::test_words_that_name_nobody_are_refused",),
+        ("tests/bot/approvals/test_request_ids.py::test_words_that_name_nobody_are_refused",),
     ),
     Fault(
         "typed/as-on-telegram",
         "notice",
         "wording.typed(text, channel.capabilities.commands) if ours else text",
         "text",
-        ("tests/bot/test_typed.py::test_a_request_names_commands_as_they_are_typed_and_leaves_what_is_asked_alone",),
+        (
+            "tests/bot/commands/test_who_has_which.py::test_a_request_names_commands_as_they_are_typed_and_leaves_what_is_asked_alone",
+        ),
     ),
     Fault(
         "typed/what-is-asked-is-changed",
         "typed.change",
         'typed_in(piece) if piece.startswith("`/") else piece for',
         "typed_in(piece) for",
-        ("tests/bot/test_typed.py::test_each_platform_has_its_own_signs",),
+        ("tests/bot/commands/test_who_has_which.py::test_each_platform_has_its_own_signs",),
     ),
     Fault(
         "typed/words-are-commands",
         "Registry.nearest",
         "likeness: float = 0.8",
         "likeness: float = NEAR",
-        ("tests/bot/test_typed.py::test_what_is_mistyped_gets_the_right_neighbour",),
+        ("tests/bot/commands/test_who_has_which.py::test_what_is_mistyped_gets_the_right_neighbour",),
     ),
     Fault(
         "typed/the-wrong-neighbour",
         "nearest",
         "next(iter((*begun, *difflib",
         "next(iter((*(), *difflib",
-        ("tests/bot/test_typed.py::test_the_nearest_command",),
+        ("tests/bot/commands/test_who_has_which.py::test_the_nearest_command",),
     ),
     Fault(
         "questions/bots-are-told-what-is-waited-for",

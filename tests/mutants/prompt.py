@@ -4,7 +4,7 @@ from tests.mutants import Fault
 
 _FILES = "tests/agent/test_workspace_files.py::test_"
 _PROMPT = "tests/bot/runs/test_prompts.py::test_"
-_REQUESTS = "tests/agent/test_requests.py::test_"
+_REQUESTS = "tests/agent/test_workspace_files.py::test_"
 _CONTEXT = f"{_PROMPT}context_shows_what_the_last_request_had_in_every_conversation"
 
 FAULTS = (

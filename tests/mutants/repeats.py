@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_REPEATS = "tests/bot/replies/test_repeats.py::test_"
+_REPEATS = "tests/bot/replies/test_replies.py::test_"
 _SAME = "return _plain(text) == _plain(earlier) != "
 _TASK = "tests/bot/background/test_beats_shown.py::test_an_alert_is_compared_with_the_last_one_on_its_task"
 

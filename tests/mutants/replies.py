@@ -144,7 +144,7 @@ FAULTS = (
         "Settings.change",
         "json_set(settings, '$.' || ?, ?)",
         "json_object(?, ?)",
-        ("tests/bot/persistence/test_commands.py::test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once",),
+        ("tests/bot/persistence/test_inbox.py::test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once",),
     ),
     Fault(
         "replies/settings-unknown-to-the-run",

@@ -2,8 +2,8 @@
 
 from tests.mutants import Fault
 
-_SEVERAL = "tests/bot/store/test_several.py"
-_AT_ONCE = "tests/bot/runs/test_beginning_at_once.py"
+_SEVERAL = "tests/bot/store/test_steering.py"
+_AT_ONCE = "tests/bot/runs/test_crashed.py"
 
 FAULTS = (
     Fault(
@@ -36,7 +36,7 @@ FAULTS = (
         "if not self._draining and key",
         "if self._open and key",
         (
-            "tests/bot/inbound/test_first_message.py"
+            "tests/bot/inbound/test_debounce.py"
             "::test_it_is_answered_as_soon_as_it_is_ready_and_the_model_can_be_asked[0.0]",
         ),
     ),
@@ -59,28 +59,28 @@ FAULTS = (
         "Service._sweep",
         "                await self.parts.lanes.sweep()\n",
         "",
-        ("tests/bot/runs/test_sweep.py::test_a_message_that_nobody_was_told_of_is_answered",),
+        ("tests/bot/runs/test_crashed.py::test_a_message_that_nobody_was_told_of_is_answered",),
     ),
     Fault(
         "runs/contexts-without-bound",
         "Contexts.give_back",
         "while self._tokens > MAX_TOKENS and self._cached:",
         "while False:",
-        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_compaction.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-counted",
         "Contexts.give_back",
         "self._tokens += context.tokens",
         "self._tokens += 1",
-        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_compaction.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-kept",
         "Contexts.give_back",
         "self._cached[transcript_id] = context",
         "return",
-        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_compaction.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/leftovers-not-ended",
@@ -170,14 +170,14 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/store/rows.py",
         'STOP_CLOCK = "ran = ran + max',
         'STOP_CLOCK = "ran = max',
-        ("tests/bot/store/test_running_time.py::test_attempts_are_summed_and_pauses_do_not_count",),
+        ("tests/bot/store/test_epochs.py::test_attempts_are_summed_and_pauses_do_not_count",),
     ),
     Fault(
         "runs/a-crash-counts-as-running",
         "Recovery.recover",
         "(_last_sign(db, turn_id), turn_id))",
         "(int(2e12), turn_id))",
-        ("tests/bot/store/test_running_time.py::test_an_attempt_that_crashed_ran_until_its_last_sign",),
+        ("tests/bot/store/test_epochs.py::test_an_attempt_that_crashed_ran_until_its_last_sign",),
     ),
     Fault(
         "runs/waiting-for-the-store-counts-as-running",
@@ -268,7 +268,7 @@ def never_called(pid: int, pid_started: str) -> bool:
         "_stop_one",
         "sum(steering for _, steering in begun)",
         "0",
-        ("tests/bot/runs/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),
+        ("tests/bot/runs/test_later.py::test_a_stop_drops_what_steered_and_counts_it",),
     ),
     Fault(
         "runs/what-steers-is-not-edited",
@@ -348,6 +348,6 @@ def never_called(pid: int, pid_started: str) -> bool:
         "run_to_completion",
         "            cancelled = error\n",
         "            raise\n",
-        ("tests/bot/test_completion.py::test_it_ends_before_a_cancellation_is_told",),
+        ("tests/bot/test_outbox_close.py::test_it_ends_before_a_cancellation_is_told",),
     ),
 )

@@ -5,8 +5,8 @@ from tests.mutants import Fault
 _TWICE = "tests/bot/test_shown_twice.py::test_"
 _SHOWING = "tests/bot/replies/test_showing.py::test_"
 
-_REACTIONS = "tests/bot/replies/test_reactions.py::test_"
-_TASKS = "tests/bot/runs/test_task_list.py::test_"
+_REACTIONS = "tests/bot/replies/test_side_messages.py::test_"
+_TASKS = "tests/bot/runs/test_tool_messages.py::test_"
 
 FAULTS = (
     Fault(
@@ -84,7 +84,7 @@ FAULTS = (
         "Directives._without_tags",
         'if self._in_span ^ (line.count("`", 0, tag.start()) % 2 == 1):',
         "if False:",
-        ("tests/bot/replies/test_directives.py::test_every_cut_gives_the_same",),
+        ("tests/bot/replies/test_replies.py::test_every_cut_gives_the_same",),
     ),
     Fault(
         "showing/a-file-twice",

@@ -4,7 +4,7 @@ from tests.mutants import Fault
 
 _SPEECH = "tests/bot/test_speech.py::test_"
 _GUESTS = "tests/bot/runs/test_guests.py::test_"
-_QUOTING = "tests/channels/markdown/test_quoting.py::test_"
+_QUOTING = "tests/channels/markdown/test_platforms.py::test_"
 
 FAULTS = (
     Fault(

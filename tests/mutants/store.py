@@ -111,7 +111,7 @@ FAULTS = (
         "bot/store/indexes.py",
         "OPEN_TURN = \"state IN ('queued','running','parked')\"",
         "OPEN_TURN = \"state IN ('queued','parked','running')\"",
-        ("tests/bot/store/test_indexes.py::test_a_predicate_is_that_of_an_index",),
+        ("tests/bot/store/test_plans.py::test_a_predicate_is_that_of_an_index",),
     ),
     Fault(
         "store/a-read-that-fails-ends-the-start",
@@ -229,20 +229,20 @@ FAULTS = (
         "bot/store/recovery.py",
         '"worker IS NOT ?"',
         '"? IS NOT NULL"',
-        ("tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",),
+        ("tests/bot/persistence/test_turns.py::test_only_turns_whose_lease_is_gone_are_taken",),
     ),
     Fault(
         "store/a-claim-names-no-worker",
         "Claims._take",
         "state='running', worker=?3,",
         "state='running', worker=?3 || '?',",
-        ("tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",),
+        ("tests/bot/persistence/test_turns.py::test_only_turns_whose_lease_is_gone_are_taken",),
     ),
     Fault(
         "store/a-stale-run-parks",
         "Approvals.park",
         "        rows.check_epoch(db, run)\n",
         "",
-        ("tests/bot/persistence/test_turns.py::test_a_run_that_lost_its_turn_writes_nothing",),
+        ("tests/bot/store/test_epochs.py::test_a_stale_run_is_refused_and_changes_nothing",),
     ),
 )

@@ -19,7 +19,7 @@ FAULTS = (
         "_Calm.handleError",
         "if not self._failed and sys.stderr is not None:",
         "if sys.stderr is not None:",
-        ("tests/bot/test_logs.py::test_a_full_disk_is_one_line_and_no_traceback",),
+        ("tests/bot/telemetry/test_logs.py::test_a_full_disk_is_one_line_and_no_traceback",),
     ),
     Fault(
         "terminal/listed-when-not-enabled",
@@ -117,7 +117,7 @@ FAULTS = (
         "Claims._take",
         "_typed(messages) if epoch == 1 and session_key == console_key()",
         "_typed(messages) if session_key == console_key()",
-        ("tests/bot/gateway/test_parked.py::test_a_terminal_is_shown_the_question_once",),
+        ("tests/bot/gateway/test_approvals.py::test_a_terminal_is_shown_the_question_once",),
     ),
     Fault(
         "terminal/own-questions-shown-twice",
