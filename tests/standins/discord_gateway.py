@@ -72,12 +72,9 @@ class Link:
 
 
 class Transport:
-    """How payloads are packed: plain, each by itself (`compress` of IDENTIFY) or as one zlib stream."""
-
-    LARGE = 1024
+    """How payloads are packed: plain or as one stream, compressed."""
 
     def __init__(self, stream: str | None) -> None:
-        self.payloads = False
         self._stream = zlib.compressobj() if stream == "zlib-stream" else None
         self._zstd: Any = None
         if stream == "zstd-stream":
@@ -92,8 +89,6 @@ class Transport:
         if self._zstd is not None:
             packed: bytes = self._zstd.compress(text.encode(), self._zstd.FLUSH_BLOCK)
             return packed
-        if self.payloads and len(text) > self.LARGE:
-            return zlib.compress(text.encode())
         return text
 
 
@@ -301,7 +296,6 @@ class Gateway(Events):
         if any(one in intents and one not in self.granted for one in PRIVILEGED):
             raise Close(4014, f"intents {intents!r}, granted {self.granted!r}", None)
         self.identified.append({**given, "token": "…"})
-        link.transport.payloads = bool(given.get("compress"))
         session = Session(secrets.token_hex(16), intents, given.get("presence"))
         self.sessions[session.id] = session
         self._serve(session, link)
