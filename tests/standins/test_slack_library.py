@@ -7,20 +7,11 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest, AsyncRespond, AsyncSay
-from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
-from tests.standins.slack_delivery import State
-from tests.standins.slack_ledger import Json
 from tests.standins.slack_server import SlackServer
-from tests.standins.slack_shapes import ALICE, BOT
-
-BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Allow"}, "action_id": "allow", "value": "7f3"}
+from tests.standins.slack_shapes import ALICE
 
 
 @pytest.fixture
@@ -36,136 +27,6 @@ async def web_client(slack: SlackServer) -> AsyncIterator[AsyncWebClient]:
 
 
 @asynccontextmanager
-async def socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncIterator[SocketModeClient]:
-    """A bolt app that is connected."""
-    handler = AsyncSocketModeHandler(app, slack.app_token)
-    await handler.connect_async()
-    await slack.wait_connected()
-    try:
-        yield handler.client
-    finally:
-        await handler.close_async()
-
-
-async def taken(queue: "asyncio.Queue[Json]", count: int) -> list[Json]:
-    """What listeners saw: they run on after the acknowledgement."""
-    async with asyncio.timeout(5):
-        return [await queue.get() for _ in range(count)]
-
-
-async def test_socket_mode(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    app = AsyncApp(client=web_client, ignoring_self_events_enabled=False)
-    queue: asyncio.Queue[Json] = asyncio.Queue()
-
-    @app.event("message")
-    async def on_message(event: Json, say: AsyncSay) -> None:
-        queue.put_nowait(event)
-        if "bot_id" not in event:
-            await say(f"you said {event['text']}")
-
-    @app.event("app_mention")
-    async def on_mention(event: Json) -> None:
-        queue.put_nowait(event)
-
-    room = slack.channel("general", ALICE)
-    async with socket_mode(slack, app):
-        slack.dm(ALICE, "hello")
-        await slack.wait_text("you said hello")
-        slack.mention(room, ALICE, "help")
-        await slack.wait_text("you said")
-        await slack.wait_acknowledged()
-        await slack.wait_for(lambda: len(slack.texts()) == 2, "both answers")
-        await slack.wait_acknowledged()
-        seen = await taken(queue, 5)
-    kinds = [(one["type"], one.get("channel_type"), "bot_id" in one) for one in seen]
-    assert sorted(kinds, key=str) == sorted(
-        [
-            ("message", "im", False),
-            ("message", "im", True),
-            ("message", "channel", False),
-            ("message", "channel", True),
-            ("app_mention", None, False),
-        ],
-        key=str,
-    )
-    twins = [one["ts"] for one in seen if f"<@{BOT}> help" in one["text"] and "bot_id" not in one]
-    assert len(twins) == 2
-    assert len(set(twins)) == 1
-
-
-async def test_commands_and_clicks(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    app = AsyncApp(client=web_client, signing_secret=slack.signing_secret)
-
-    @app.command("/hark")
-    async def on_command(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        await ack("at once")
-        await respond(text=f"later {command['text']}", response_type="in_channel")
-
-    @app.action("allow")
-    async def on_click(ack: AsyncAck, respond: AsyncRespond, action: Json) -> None:
-        await ack()
-        await respond(text=f"decided {action['value']}", replace_original=True)
-
-    im = slack.im(ALICE.id)
-    async with socket_mode(slack, app):
-        slack.slash(text="status")
-        await slack.wait_text("later status")
-        await slack.wait_text("at once")
-        asked = await web_client.chat_postMessage(
-            channel=im.id, text="Sure?", blocks=[{"type": "actions", "elements": [BUTTON]}]
-        )
-        slack.click(im, asked["ts"], "allow")
-        await slack.wait_text("decided 7f3")
-        await slack.wait_acknowledged()
-    assert slack.kept[im.id][asked["ts"]]["text"] == "decided 7f3"
-    assert [one.only_to for one in slack.sent if one.method == "ack"] == [ALICE.id]
-
-
-async def test_refresh_is_planned_and_a_cut_is_not(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    app = AsyncApp(client=web_client, signing_secret=slack.signing_secret)
-    queue: asyncio.Queue[Json] = asyncio.Queue()
-
-    @app.event("message")
-    async def on_message(event: Json) -> None:
-        queue.put_nowait(event)
-
-    async with socket_mode(slack, app) as client:
-        await slack.sockets.refresh()
-        assert slack.sockets.made == 2
-        slack.dm(ALICE, "after the refresh")
-        await slack.wait_acknowledged()
-        await client.disconnect()
-        await slack.wait_for(lambda: not slack.sockets.open, "no connection")
-        slack.dm(ALICE, "while away")
-        assert slack.outbox[-1].state is State.WAITING
-        await client.connect_to_new_endpoint(force=True)
-        await slack.wait_connected()
-        slack.advance(60)
-        await slack.wait_acknowledged()
-    assert [one["text"] for one in await taken(queue, 2)] == ["after the refresh", "while away"]
-    assert slack.outbox[-1].attempt == 2
-
-
-async def test_an_acknowledgement_that_is_withheld(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    event_ids: list[str] = []
-    refused = asyncio.Event()
-
-    async def accept(req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[None]]) -> BoltResponse:
-        event_ids.append(req.body["event_id"])
-        refused.set()
-        return BoltResponse(status=200 if len(event_ids) > 1 else 500)
-
-    app = AsyncApp(client=web_client, before_authorize=accept)
-    async with socket_mode(slack, app):
-        slack.dm(ALICE, "hello")
-        await refused.wait()
-        assert slack.outbox[0].state is State.SENT
-        slack.advance(3)
-        await slack.wait_acknowledged()
-    assert (slack.outbox[0].attempt, len(event_ids), len(set(event_ids))) == (1, 2, 1)
-
-
-@asynccontextmanager
 async def listening(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
     """A web server of the app; yields its url."""
     app = web.Application()
@@ -177,35 +38,6 @@ async def listening(handle: Callable[[web.Request], Awaitable[web.StreamResponse
         yield f"http://127.0.0.1:{runner.addresses[0][1]}/slack"
     finally:
         await runner.cleanup()
-
-
-async def test_http_mode(slack: SlackServer, web_client: AsyncWebClient) -> None:
-    app = AsyncApp(client=web_client, signing_secret=slack.signing_secret)
-    queue: asyncio.Queue[Json] = asyncio.Queue()
-
-    @app.event("message")
-    async def on_message(event: Json) -> None:
-        queue.put_nowait(event)
-
-    @app.command("/hark")
-    async def on_command(ack: AsyncAck, command: Json) -> None:
-        await ack(f"got {command['text']}")
-
-    async def handle(request: web.Request) -> web.Response:
-        return await to_aiohttp_response(await app.async_dispatch(await to_bolt_request(request)))
-
-    async with listening(handle) as url:
-        requests = await slack.use_url(url)
-        slack.dm(ALICE, "over http")
-        slack.slash(text="a & b")
-        await slack.wait_acknowledged()
-        await slack.wait_text("got a &amp; b")
-        status, _, _ = await requests.post(b"{}", "application/json", secret="wrong")
-        assert status == 401
-        status, _, _ = await requests.post(b"{}", "application/json", age=600)
-        assert status == 401
-        (seen,) = await taken(queue, 1)
-        assert seen["text"] == "over http"
 
 
 async def test_errors_have_the_meaning_that_the_library_knows(slack: SlackServer, web_client: AsyncWebClient) -> None:
