@@ -26,7 +26,6 @@ from tests.standins.discord_objects import (
 
 HEARTBEAT, IDENTIFY, PRESENCE, RESUME, RECONNECT, INVALID, HELLO, ACK = 1, 2, 3, 6, 7, 9, 10, 11
 SENDS_A_MINUTE = 120
-SESSIONS_A_DAY = 1000
 
 
 @dataclass(slots=True, eq=False)

@@ -8,9 +8,9 @@ When the test ends the server checks, unasked, that its client broke no rule and
 
 Stricter than Discord: undocumented fields are refused (Discord passes them over), and so are bodies where none belongs.
 
-Not modelled: voice, stages, several shards, webhooks that bots own, components v2, user-installed applications, group
-DMs, automatic moderation, slow mode, read states, crossposting, votes and results of polls, files of stickers,
-archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limits of IDENTIFY (one
+Not modelled: routes, fields, components and types of answers that Hark never sends (they are refused as undocumented
+until somebody adds them), voice, several shards, user-installed applications, group DMs, automatic moderation, slow
+mode, read states, archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the limits of IDENTIFY (one
 in five seconds, 1000 a day), sessions that time out by themselves (they end by `forget_sessions`, op 9 or the
 client's 1000 or 1001), permissions of people to use commands. Limits of requests are off until
 `discord.limiter.limits` is set.

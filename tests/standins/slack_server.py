@@ -6,11 +6,11 @@ faults are ordered with `fail_next`, `hold_next` and `fall_silent`, or on `slack
 passes in `advance` only. When the test ends the server checks, unasked, that its client broke no rule and that
 every fault happened.
 
-Not modelled: OAuth, several workspaces and enterprise grids, user tokens, views, modals and the home tab, scheduled
-messages, search, canvases, lists, workflows, custom emoji and faces of messages, pictures of link previews, files
-that are edited or deleted, membership changes by the app, the lower limits of conversations.history for apps outside
-the marketplace, the splitting of texts past 4,000 characters, and how a markdown block is translated (it comes back
-as plain rich text). Events keep their order unless a test orders otherwise with `pause` and `resume`. Texts past
+Not modelled: methods, arguments and blocks that Hark never sends (they are refused or a violation until somebody adds
+them), OAuth, several workspaces and enterprise grids, user tokens, custom emoji, pictures of link previews, files that
+are edited or deleted, membership changes by the app, the lower limits of conversations.history for apps outside the
+marketplace and the splitting of texts past 4,000 characters. Events keep their order unless a test orders otherwise
+with `pause` and `resume`. Texts past
 40,000 characters are refused, where Slack may cut them. From what clients report, not from the documentation: a
 thread's parent comes on every page, pages of history after `oldest` go forward, app_mention comes again with each
 edit and not with files, an acknowledgement on another connection does not count. Where reports differ, World has a
