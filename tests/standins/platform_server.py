@@ -8,6 +8,7 @@ from typing import Any, Self
 from tests.standins.faults import Fault, Faults
 from tests.standins.inspection import made
 from tests.standins.ledger import Violation
+from tests.watch import PATIENCE
 
 
 class PlatformServer:
@@ -70,16 +71,16 @@ class PlatformServer:
         """This test provokes that a text is said twice in one place."""
         self.ledger.repeats_allowed.add(text)
 
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = 5.0) -> None:
+    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
         """Wait for any state of the server."""
         await self.ledger.until(ready, what, seconds)
 
-    async def wait_sent(self, count: int, place: Any = None, seconds: float = 5.0) -> list[str]:
+    async def wait_sent(self, count: int, place: Any = None, seconds: float = PATIENCE) -> list[str]:
         """Wait until at least `count` messages were said; returns their texts."""
         await self.wait_for(lambda: len(self.texts(place)) >= count, f"{count} messages", seconds)
         return self.texts(place)
 
-    async def wait_text(self, part: str, seconds: float = 5.0) -> Any:
+    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Any:
         """Wait for a message or an edit in which a person reads `part`."""
 
         def found() -> list[Any]:
