@@ -213,7 +213,11 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "compaction/a-run-takes-the-summary-back",
         "Turns.step",
-        text("AND (context_start < ?1 OR pruned_below < ?2)", ""),
+        text(
+            "context_start=max(context_start, ?1), pruned_below=max(pruned_below, ?2) WHERE transcript_id=?3"
+            " AND (context_start < ?1 OR pruned_below < ?2)",
+            "context_start=?1, pruned_below=?2 WHERE transcript_id=?3",
+        ),
         "tests/bot/runs/test_compaction.py::test_a_summary_made_during_a_run_stands_after_it",
     ),
     fault(
