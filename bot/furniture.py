@@ -97,7 +97,7 @@ def furnishing(
         fallback=settings.ask_fallback,
         in_sandbox=settings.in_sandbox,
         network=settings.network,
-        confined=confinement.sandbox is not None,
+        held=confinement.levels,
         judge=Judge(
             workspace=config.workspace,
             path=scrubbed(os.environ)["PATH"],

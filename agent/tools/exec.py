@@ -174,6 +174,7 @@ class ExecTool(Tool[ExecParameters]):
             facts=(*(() if verdict.missed else (self._permission.shown(verdict.level),)), *_facts(parameters)),
             risks=verdict.risks,
             rules=verdict.rules,
+            alone=verdict.alone if verdict.missed else "",
         )
 
     async def sink(self, parameters: ExecParameters, context: CallContext) -> Sink:
@@ -184,16 +185,25 @@ class ExecTool(Tool[ExecParameters]):
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
+        opened = await asyncio.to_thread(self._workspace.opened, parameters.cwd)
+        try:
+            return await self._run(parameters, context, opened)
+        finally:
+            os.close(opened)
+
+    async def _run(self, parameters: ExecParameters, context: CallContext, opened: int) -> ToolOutput:
+        """Do the same. opened: the descriptor of the folder, so that its name is read once, before the decision."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
         ask = self._ask(parameters, folder, verdict, context)
         if ask is not None and (context.decision is None or not context.decision.allows(ask)):
             raise ToolError("It was not executed: what was allowed is no longer what would run. Call it once more.")
-        make = partial(GatedProcess, await self._launch(parameters, folder, verdict.level), folder)
+        launch = await self._launch(parameters, folder, verdict.level)
         before = await self._lineage.seen(self._workspace)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
+        make = partial(GatedProcess, launch, opened)
         try:
             if parameters.background:
                 output = await self._in_background(make, verdict.level, parameters, context, traced)

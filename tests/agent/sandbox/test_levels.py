@@ -36,10 +36,10 @@ def rule(level: str | None, *words: str) -> str:
     return f"exec:{json.dumps(stored)}"
 
 
-async def test_a_line_that_redirects_works_where_it_may(name: Setting, room: Path) -> None:
-    free = made(room, name, in_sandbox="allow").exec
+async def test_a_line_that_redirects_works_where_it_may(working: Setting, room: Path) -> None:
+    free = made(room, working, in_sandbox="allow").exec
     assert await unasked(free, "echo x > out.txt; cat out.txt") == "[exit code 0]\nx\n"
-    asking = made(room, name).exec
+    asking = made(room, working).exec
     with pytest.raises(ToolError, match="It was not executed"):
         await unasked(asking, "echo y > out.txt")
     ask = await asking.asks(call("echo y > out.txt"), Notes().context())
@@ -57,8 +57,8 @@ async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting,
     assert (room / "kept").read_text() == "kept"
 
 
-async def test_a_rule_lets_a_command_run_up_to_its_level(name: Setting, room: Path) -> None:
-    tool = made(room, name, grants=lambda session: (rule("work", "touch", "made"),)).exec
+async def test_a_rule_lets_a_command_run_up_to_its_level(working: Setting, room: Path) -> None:
+    tool = made(room, working, grants=lambda session: (rule("work", "touch", "made"),)).exec
     assert (await unasked(tool, "touch made")).startswith("[exit code 0]")
     assert (room / "made").exists()
     for needs in ("network", "host"):
@@ -70,19 +70,19 @@ async def test_a_rule_lets_a_command_run_up_to_its_level(name: Setting, room: Pa
 
 
 @pytest.mark.parametrize("level", [None, "host"])
-async def test_rules_of_older_stores_mean_the_host(name: Setting, room: Path, level: str | None) -> None:
+async def test_rules_of_older_stores_mean_the_host(working: Setting, room: Path, level: str | None) -> None:
     outside = room.parent / "outside"
     outside.write_text("haddock")
     grants = (rule(level, "cat", str(outside)),)
-    tool = made(room, name, grants=lambda session: grants).exec
+    tool = made(room, working, grants=lambda session: grants).exec
     assert await unasked(tool, f"cat {outside}") == "[exit code 0]\nhaddock"
     assert "haddock" not in await unasked(tool, f"cat {outside}", needs="look")
     assert "haddock" not in await unasked(tool, f"cat {outside}; true; ls", needs="look")
     assert "haddock" not in await unasked(tool, f"cat {outside} | cat"), "of which the other has no rule"
 
 
-async def test_a_decision_counts_at_its_level_and_in_its_sandbox(name: Setting, room: Path) -> None:
-    tool, bare = made(room, name).exec, commands(room, security="allowlist").exec
+async def test_a_decision_counts_at_its_level_and_in_its_sandbox(working: Setting, room: Path) -> None:
+    tool, bare = made(room, working).exec, commands(room, security="allowlist").exec
     asks = dict[str, Ask]()
     for needs in ("work", "network", "host"):
         ask = await tool.asks(call("touch made", needs=needs), Notes().context())
@@ -106,8 +106,8 @@ async def test_a_decision_counts_at_its_level_and_in_its_sandbox(name: Setting, 
     assert (room / "made").exists()
 
 
-async def test_full_runs_all_but_the_host(name: Setting, room: Path) -> None:
-    tool = made(room, name, security="full").exec
+async def test_full_runs_all_but_the_host(working: Setting, room: Path) -> None:
+    tool = made(room, working, security="full").exec
     assert (await unasked(tool, "touch made && ls made")).startswith("[exit code 0]\nmade")
     assert (await unasked(tool, "python3 -c 'import socket; socket.socket()'", needs="network")).startswith(
         "[exit code 0]"
@@ -117,9 +117,9 @@ async def test_full_runs_all_but_the_host(name: Setting, room: Path) -> None:
         await unasked(tool, "true && ls", needs="host")
 
 
-async def test_with_network_the_machine_itself_stays_out_of_reach(name: Setting, room: Path) -> None:
+async def test_with_network_the_machine_itself_stays_out_of_reach(working: Setting, room: Path) -> None:
     (room.parent / "outside").write_text("haddock")
-    tool = made(room, name, network="allow").exec
+    tool = made(room, working, network="allow").exec
     said = await unasked(
         tool,
         f"cat {room.parent}/outside; echo x > {room.parent}/made; echo y > mine; "
@@ -150,11 +150,11 @@ async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None
 
 
 async def test_what_is_given_is_asked_about_where_it_may_change_something(
-    name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
+    working: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
     for in_sandbox, needs, asked in (("ask", "look", False), ("allow", "work", False), ("ask", "work", True)):
-        it = made(room, name, in_sandbox=in_sandbox, grants=lambda session: (rule("work", "cat"),))
+        it = made(room, working, in_sandbox=in_sandbox, grants=lambda session: (rule("work", "cat"),))
         try:
             await it.exec.run(call("cat", background=True, needs=needs), Notes().context())
             (one,) = it.background.of("session")
@@ -165,11 +165,11 @@ async def test_what_is_given_is_asked_about_where_it_may_change_something(
             await it.background.close(10)
 
 
-async def test_variables_that_may_lead_it_are_asked_about_where_rules_let_it_out(name: Setting, room: Path) -> None:
+async def test_variables_that_may_lead_it_are_asked_about_where_rules_let_it_out(working: Setting, room: Path) -> None:
     (room / "bin").mkdir()
     (room / "bin/date").write_text("#!/bin/sh\necho haddock\n")
     (room / "bin/date").chmod(0o755)
-    tool = made(room, name, allowlist=("date",)).exec
+    tool = made(room, working, allowlist=("date",)).exec
     given = {"PATH": f"{room}/bin:/usr/bin:/bin"}
     for needs in ("network", "host"):
         assert "haddock" not in await unasked(tool, "date", needs=needs)
