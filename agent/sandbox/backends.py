@@ -64,17 +64,7 @@ def _inner(view: View) -> list[str]:
     the room could replace one of them by a link at the last moment: from inside, a link leads to nothing that the
     command does not see anyway.
     """
-    words = [
-        "--unshare-user",
-        "--cap-drop",
-        "ALL",
-        "--die-with-parent",
-        "--dev-bind",
-        "/",
-        "/",
-        "--remount-ro",
-        "/proc",
-    ]
+    words = [*_WITHIN, "--remount-ro", "/proc"]
     for path in (*view.kept.above, *view.kept.repositories):
         words += ["--bind", str(path), str(path)]  # what is mounted cannot be renamed
     for path in (*view.kept.leading, *view.kept.files):
@@ -83,6 +73,7 @@ def _inner(view: View) -> list[str]:
 
 
 _OWN = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+_WITHIN = ("--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--dev-bind", "/", "/")
 _SIZE = ("--size", str(TEMPORARY_BYTES))
 _FOLDERS = (
     *("--proc", "/proc", "--dev", "/dev", *_SIZE, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),

@@ -206,7 +206,7 @@ FAULTS = (
     ),
     Fault(
         "exec/no-word-about-the-level",
-        "ExecTool.run",
+        "ExecTool._run",
         '(f"[{ending(0)}]", "[running]")',
         '("[exit code", "[running]")',
         ("tests/agent/sandbox/test_inside.py",),

@@ -219,7 +219,7 @@ FAULTS = (
     ),
     Fault(
         "origins/commands-show-clean",
-        "ExecTool.run",
+        "ExecTool._run",
         "merged((*before, *await self._lineage.seen(self._workspace))))",
         "())",
         (f"{_FILES}a_command_shows_what_lies_in_its_room",),
@@ -394,7 +394,7 @@ FAULTS = (
     ),
     Fault(
         "origins/commands-in-the-network-print-clean-words",
-        "ExecTool.run",
+        "ExecTool._run",
         'if verdict.level == "network":',
         "if False:",
         (

@@ -140,8 +140,8 @@ FAULTS = (
     Fault(
         "sandbox/proc-written",
         "_inner",
-        ', "--remount-ro", "/proc"]',
-        "]",
+        '[*_WITHIN, "--remount-ro", "/proc"]',
+        "[*_WITHIN]",
         (_HOLDS,),
     ),
     Fault(
@@ -328,14 +328,14 @@ FAULTS = (
     ),
     Fault(
         "sandbox/undecided-calls-run",
-        "ExecTool.run",
+        "ExecTool._run",
         "if ask is not None and (context.decision is None or not context.decision.allows(ask)):",
         "if ask is not None and context.decision is not None and not context.decision.allows(ask):",
         (f"{_PERMISSION}what_nobody_has_decided_does_not_run",),
     ),
     Fault(
         "sandbox/decisions-about-something-else",
-        "ExecTool.run",
+        "ExecTool._run",
         "or not context.decision.allows(ask)",
         "or False",
         (f"{_PERMISSION}what_nobody_has_decided_does_not_run",),
@@ -364,7 +364,7 @@ FAULTS = (
     Fault(
         "sandbox/guests-without-a-sandbox",
         "Permission._level",
-        "if only_look and not self.confined:",
+        "if only_look and not self.held:",
         "if False:",
         (_TABLE,),
     ),
@@ -524,17 +524,10 @@ FAULTS = (
     ),
     Fault(
         "sandbox/limits-of-other-processes",
-        "agent/sandbox/filters.py",
-        '    Rule("prlimit64", errno.EPERM, 0, _AT_LEAST, 1),\n',
-        "",
-        ("tests/agent/sandbox/test_attacks.py::test_nothing_outside_changes_and_nothing_is_reached",),
-    ),
-    Fault(
-        "sandbox/calls-that-are-passed-over",
-        "agent/sandbox/filters.py",
-        'Rule(call) for call in ("creat", "mknod", "mknodat")',
-        'Rule(call) for call in ("mknod", "mknodat")',
-        ("tests/agent/sandbox/test_attacks.py::test_nothing_outside_changes_and_nothing_is_reached",),
+        _FILTERS,
+        'for call in ("prlimit64", "sched_setaffinity", "sched_setscheduler")',
+        'for call in ("sched_setaffinity", "sched_setscheduler")',
+        (f"{_FILTER}other_processes_are_left_alone_beneath_landlock",),
     ),
     Fault(
         "sandbox/folders-above-repositories-not-held",
