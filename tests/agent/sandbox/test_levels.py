@@ -1,7 +1,10 @@
 """At which level a command runs, for real: what it says itself, what rules say, and for what a decision counts."""
 
+import asyncio
 import json
+import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +12,14 @@ from typing import Any
 import pytest
 
 from agent.errors import ToolError
-from agent.sandbox.proof import Setting
+from agent.sandbox.base import ONLY_LOOKS, Confinement
+from agent.sandbox.proof import Setting, choose
+from agent.shell import Level
 from agent.tools.base import Ask, Decision, Refused
 from agent.tools.exec import ExecParameters, ExecTool
 from agent.tools.process_tool import ProcessParameters
-from tests.agent.tools.calls import Notes
+from tests.agent.sandbox.conftest import held
+from tests.agent.tools.calls import Notes, soon
 from tests.agent.tools.commands import Commands, commands
 
 
@@ -176,3 +182,91 @@ async def test_variables_that_may_lead_it_are_asked_about_where_rules_let_it_out
         with pytest.raises(ToolError, match="It was not executed"):
             await unasked(tool, "date", needs=needs, env=given)
         assert (await unasked(tool, "date", needs=needs, env={"TZ": "UTC"})).startswith("[exit code 0]")
+
+
+async def test_where_only_looks_are_held_more_is_for_the_host(room: Path) -> None:
+    name = held("sandlock")
+    (room / "one.txt").write_text("one\n")
+    tool = made(room, name, security="full", in_sandbox="allow", network="allow").exec
+    assert (await unasked(tool, "cat one.txt; touch one.txt")).startswith("[exit code 1]\none\n")
+    for needs in ("work", "network"):
+        ask = await tool.asks(call("touch made", needs=needs), Notes().context())
+        assert ask is not None
+        assert ask.why[0] == "It runs on this machine itself, outside of the sandbox, with all rights of the service."
+        assert "install bubblewrap, or add a rule" in ask.alone
+        with pytest.raises(ToolError, match="It was not executed"):
+            await unasked(tool, "touch made", needs=needs)
+    host = await tool.asks(call("touch made", needs="host"), Notes().context())
+    assert host is not None
+    assert host.alone == "", "that one was asked about before as well"
+    ruled = made(room, name, allowlist=("touch made",)).exec
+    assert (await unasked(ruled, "touch made", needs="work")) == "[exit code 0]\n[no output]"
+    assert (room / "made").exists()
+    anyway = made(room, name, fallback="full").exec
+    ask = await anyway.asks(call("touch other", needs="work"), Notes().context())
+    assert ask is not None
+    assert ask.runs_unanswered
+
+
+def test_what_a_sandbox_does_not_hold_is_never_started_in_it(room: Path) -> None:
+    sandbox = choose(held("sandlock")).sandbox
+    confinement = Confinement(sandbox=sandbox, why="", temporary=room.parent / "temporary")
+    for level in ("work", "network"):
+        with pytest.raises(OSError, match=f"sandlock holds no command that needs {level}"):
+            confinement.launch(level, room, room, {}, ("/bin/true",))
+    assert ONLY_LOOKS in confinement.shown
+    assert confinement.shown.startswith("sandlock: ")
+    assert ONLY_LOOKS not in Confinement(sandbox=None, why="").shown
+
+
+def command_lines() -> list[bytes]:
+    """Those of all processes of the machine."""
+    found = list[bytes]()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("needs", ["look", "work"])
+async def test_the_list_of_processes_shows_no_variable_and_no_path(name: Setting, room: Path, needs: Level) -> None:
+    tool = made(room, held(name, needs), in_sandbox="allow").exec
+    given = {"SECRET": "swordfish-4711"}
+    notes, seen = Notes(), list[str]()
+
+    async def started(pid: int, pid_started: str) -> None:
+        seen.append(str(pid))
+
+    running = asyncio.create_task(
+        tool.run(call("echo on; read -r line < never", env=given, needs=needs), notes.context(started))
+    )
+    os.mkfifo(room / "never")
+    await soon(lambda: "on" in "".join(notes.updates))
+    lines = await asyncio.to_thread(command_lines)
+    ours = [line for line in lines if b"read -r line < never" in line]
+    (room / "never").write_text("go\n")
+    await running
+    assert len(ours) >= (3 if name == "bubblewrap" else 1)
+    for line in ours:
+        assert b"swordfish" not in line
+        assert bytes(room) not in line
+
+
+async def test_a_command_starts_in_the_folder_that_was_looked_at(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name leads elsewhere by the time when it starts."""
+    tool = commands(room, allowlist=("pwd", "cat")).exec
+    elsewhere = room.parent / "elsewhere"
+    for folder in (room / "deep", elsewhere):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+    launch = tool._launch
+
+    async def swapped(*arguments: Any) -> Any:
+        (room / "deep").rename(room / "moved")
+        (room / "deep").symlink_to(elsewhere)
+        return await launch(*arguments)
+
+    monkeypatch.setattr(tool, "_launch", swapped)
+    assert await unasked(tool, "cat name", cwd="deep", needs="host") == "[exit code 0]\ndeep"
+    with pytest.raises(ToolError, match="link"):
+        await unasked(tool, "cat name", cwd="deep", needs="host")
