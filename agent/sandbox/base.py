@@ -224,6 +224,16 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
     )
 
 
+def repositories(room: Path) -> frozenset[Path]:
+    """Return everything named `.git` in a room, whatever it is. Blocking, because it walks through all folders."""
+    others, found = _rooms_in(room), set[Path]()
+    for folder, folders, names in os.walk(room):
+        if ".git" in folders or ".git" in names:
+            found.add(Path(folder, ".git"))
+        folders[:] = [name for name in folders if name != ".git" and Path(folder, name) not in others]
+    return frozenset(found)
+
+
 def _rooms_in(room: Path) -> list[Path]:
     """Return the folders of a workspace that hold the rooms of others; a room itself has none."""
     if room.parent.name in ROOMS:

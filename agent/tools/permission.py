@@ -86,12 +86,13 @@ class Permission:
         session_key: str = "",
         only_look: bool = False,
         unruled: Sequence[str] = (),
+        on_host: Callable[[], Sequence[str]] = tuple,
     ) -> Verdict:
         """Decide at which level a command runs, and whether a person must be asked. Blocking. Raises Refused.
 
         needs: the level that the model asked for. session_key: of the session in which the command runs. only_look:
         whether the caller may have no other level. unruled: sentences about what no rule covers besides the line; above
-        the level "work" a person is asked about these.
+        the level "work" a person is asked about these. on_host: returns more of them for a command of the host.
         """
         grants = self.grants(session_key)
         granted = [load_rule(grant.removeprefix(GRANT)) for grant in grants if grant.startswith(GRANT)]
@@ -99,6 +100,7 @@ class Permission:
         wanted = self._level(needs, judgement, only_look)
         level: Level = wanted if wanted in self.held else "host"
         beyond = tuple(unruled) if level in ("network", "host") else ()
+        beyond += tuple(on_host()) if level == "host" else ()
         free = self._is_free(level) or (not self.held and command in HARMLESS and not beyond)
         covered = rank(_ruled(judgement)) >= rank(level) and not beyond
         missed = () if free or covered else (self.shown(level), *judgement.unread, *beyond)

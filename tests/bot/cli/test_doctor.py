@@ -155,7 +155,9 @@ async def test_a_program_as_the_model_is_asked_for_a_word(tmp_path: Path) -> Non
 async def test_a_sandbox_that_holds_less_is_a_note_and_the_start_says_what_changed() -> None:
     smaller = Confinement(sandbox=Sandlock(), why="proved at start; bubblewrap: not installed").shown
     whole = Confinement(sandbox=Bubblewrap("/usr/bin/bwrap"), why="proved at start").shown
-    config = Config.model_validate({"tools": {"exec": {"security": "full"}}, "gateway": {"token": "t" * 20}})
+    config = Config.model_validate(
+        {"tools": {"exec": {"security": "full"}}, "gateway": {"token": "0123456789abcdefghij"}}
+    )
     for sandbox, state in ((smaller, "note"), (whole, "ok"), ("none: why", "note")):
         finding = await doctor._held(config, sandbox)
         assert (finding.state, finding.about, finding.text) == (state, "sandbox", sandbox)
