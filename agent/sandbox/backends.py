@@ -53,7 +53,7 @@ class Bubblewrap:
 
 def _lines(words: Iterable[str]) -> bytes:
     """Return words as `bwrap --args` reads them."""
-    return b"".join(word.encode() + b"\0" for word in words)
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def _inner(view: View) -> list[str]:
@@ -142,7 +142,7 @@ class Sandlock:
             argv=(sys.executable, "-I", "-S", str(_PROGRAM)),
             environment={},
             bounds=BOUNDS,
-            passed=(filters.attributes(), json.dumps(plan, ensure_ascii=False).encode()),
+            passed=(filters.attributes(), json.dumps(plan).encode()),
         )
 
 

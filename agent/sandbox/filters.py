@@ -21,7 +21,9 @@ _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _STREAMS = tuple(1 | flags for flags in (0, 0x800, 0x80000, 0x80800))  # SOCK_STREAM; not blocking, closed by exec
 _SET_IDS = 0o6000  # of chmod(2)
 _CREATES = 0o20000100  # of open(2): the flags with which the mode counts
-_SET_FLAGS = (0x40086602, 0x40087602, 0x401C5820)  # of ioctl(2): flags, versions and projects of files
+# Of ioctl(2): what is asked of a terminal, bytes that wait, flags of a descriptor, and what a file has. By others file
+# systems make folders, snapshots and files that cannot be changed, whatever Landlock grants.
+_ASKING = (0x5401, 0x802C542A, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x80086601, 0xC020660B, 2)
 _TYPES = (0x5412, 0x541C)  # of ioctl(2): put input into a terminal (TIOCSTI), and what TIOCLINUX pastes
 # Of fcntl(2): duplicates, flags, locks, sizes of pipes, seals. Leases make whoever opens the file wait for the command.
 _FCNTL = (*range(8), 36, 37, 38, 1027, 1028, 1030, 1031, 1032, 1033, 1034)
@@ -72,7 +74,13 @@ _ALWAYS = (
 # A file in the room may be a socket, which works on a read-only mount as well.
 _WITHOUT_NETWORK = (*_ALWAYS, Rule("socket", errno.EACCES))
 _FAMILIES = (_AF_INET, _AF_INET6, _AF_NETLINK)
-_WITH_NETWORK = (*_ALWAYS, Rule("socket", errno.EACCES, 0, unless=_FAMILIES))
+_WITH_NETWORK = (
+    *_ALWAYS,
+    Rule("socket", errno.EACCES, 0, unless=_FAMILIES),
+    Rule(
+        "socket", errno.EACCES, 2, _AT_LEAST, 1, only_with=(0, _AF_NETLINK)
+    ),  # but NETLINK_ROUTE; no other has the bit
+)
 
 # Beneath Landlock: calls that change rights, owners, times and attributes of a file, of which it restricts none, by
 # path or by a descriptor that may be open for reading.
@@ -87,7 +95,7 @@ _BEYOND = (
     *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("sched_setparam", "sched_setattr")),
     *(Rule(call) for call in ("setpriority", "ioprio_set")),
     *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "semget", "inotify_init", "inotify_init1")),
-    *(Rule("ioctl", errno.EPERM, 1, _EQUAL, command) for command in _SET_FLAGS),
+    Rule("ioctl", errno.ENOTTY, 1, unless=_ASKING),
 )
 _LOOKS = (*_WITHOUT_NETWORK, *map(Rule, _ATTRIBUTES), *_BEYOND)
 

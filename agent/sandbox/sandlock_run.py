@@ -48,7 +48,7 @@ def _check(answer: int) -> int:
 def _grants(plan: dict[str, list[str]]) -> Iterator[tuple[int, int]]:
     """Yield an open descriptor for each grant, and what is granted at it and below; each is closed afterwards."""
     hidden = [os.stat(path, follow_symlinks=False) for path in plan["hidden"]]
-    above = {parent for path in plan["hidden"] for parent in _parents(path)}
+    above = {parent for path in plan["hidden"] for parent in _parents(os.path.realpath(os.path.dirname(path)))}
     for path in plan["readable"]:
         yield from _readable(os.path.realpath(path), hidden, above)
     for path in plan["writable"]:
@@ -59,6 +59,7 @@ def _grants(plan: dict[str, list[str]]) -> Iterator[tuple[int, int]]:
 
 
 def _parents(path: str) -> Iterator[str]:
+    yield path
     while path != "/":
         path = os.path.dirname(path)
         yield path

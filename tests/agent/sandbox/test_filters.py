@@ -25,7 +25,9 @@ NEW_MOUNTS, NEW_USER, NEW_NETWORK = 0x00020000, 0x10000000, 0x40000000
 STREAM, DGRAM, RAW, SEQPACKET, NONBLOCK, CLOEXEC = 1, 2, 3, 5, 0x800, 0x80000
 F_DUPFD, F_SETFD, F_SETFL, F_GETLK, F_SETLKW, F_SETOWN, F_SETSIG = 0, 2, 4, 5, 7, 8, 10
 F_OFD_SETLKW, F_SETLEASE, F_NOTIFY, F_DUPFD_CLOEXEC, F_SETPIPE_SZ = 38, 1024, 1026, 1030, 1031
-TCGETS, TIOCSTI, TIOCLINUX = 0x5401, 0x5412, 0x541C
+TCGETS, TIOCSTI, TIOCLINUX, FIONREAD, FIOCLEX = 0x5401, 0x5412, 0x541C, 0x541B, 0x5451
+BTRFS_SUBVOL_CREATE, FS_IOC_ENABLE_VERITY = 0x5000940E, 0x40806685
+NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT, NETLINK_GENERIC = 0, 4, 15, 16
 
 
 def run(code: bytes, arch: int, number: int, *arguments: int) -> int:
@@ -114,6 +116,10 @@ def test_each_call_gets_what_it_should(machine: str) -> None:
     for family in (AF_INET, AF_INET6, AF_NETLINK):
         assert of(machine, sockets(True), "socket", family) == ALLOWED
         assert of(machine, attributes(), "socket", family) == errno.EACCES
+    for family, protocol in ((AF_INET, 6), (AF_INET6, 17), (AF_NETLINK, NETLINK_ROUTE)):
+        assert of(machine, sockets(True), "socket", family, STREAM, protocol) == ALLOWED
+    for protocol in (NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT, NETLINK_GENERIC):
+        assert of(machine, sockets(True), "socket", AF_NETLINK, RAW, protocol) == errno.EACCES
     by_path = set(syscalls.allowed(machine)) & {
         *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "fchmod"),
         *("utimensat", "setxattr", "lsetxattr", "removexattr", "lremovexattr", "fchown", "fsetxattr", "fremovexattr"),
@@ -189,8 +195,10 @@ def test_other_processes_are_left_alone_beneath_landlock(machine: str) -> None:
         assert of(machine, sockets(False), call, 4711) == ALLOWED, call
     for call, error in (("setpriority", errno.EPERM), ("semget", errno.ENOSYS), ("inotify_init1", errno.ENOSYS)):
         assert of(machine, code, call) == error, call
-    for command in (0x40086602, 0x40087602, 0x401C5820):
-        assert of(machine, code, "ioctl", 3, command) == errno.EPERM
+    for command in (0x40086602, 0x40087602, 0x401C5820, BTRFS_SUBVOL_CREATE, FS_IOC_ENABLE_VERITY):
+        assert of(machine, code, "ioctl", 3, command) == errno.ENOTTY
+    for command in (TCGETS, FIONREAD, FIOCLEX):
+        assert of(machine, code, "ioctl", 3, command) == ALLOWED
 
 
 def test_it_is_small_and_each_call_passes_through_little_of_it(machine: str) -> None:
