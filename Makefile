@@ -29,7 +29,7 @@ bench:
 
 mutants:
 	@EXTRAS=dev sh scripts/setup
-	@.venv/bin/python -m tests.mutants $(NAMES)
+	@.venv/bin/python -m tests.mutants $(NAMES) $(if $(MODULES),--modules $(MODULES)) $(if $(CHANGED),--changed $(CHANGED))
 
 soak: mutants
 	@EXTRAS=dev sh scripts/setup

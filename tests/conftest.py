@@ -1,5 +1,6 @@
 """What holds for every test: a clean environment, loopback only, stand-ins without complaint, the same properties."""
 
+import asyncio
 import atexit
 import functools
 import gc
@@ -8,19 +9,20 @@ import logging
 import os
 import shutil
 import socket
-import sqlite3
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+import watchfiles
 from hypothesis import HealthCheck, settings
 
-from bot.store import database, salvage
 from tests.standins.inspection import inspected
+
+pytest_plugins = ["tests.counts.plugin"]
 
 # Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
 # `make soak` looks further with HYPOTHESIS_PROFILE=soak and prints how to repeat what it finds.
@@ -91,24 +93,17 @@ def _certificates_are_read_once() -> Iterator[None]:
         yield
 
 
+async def _never_changes(*paths: object, **options: object) -> AsyncIterator[set[object]]:
+    """In place of `watchfiles.awatch`."""
+    await asyncio.Event().wait()
+    yield set()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _schemas_are_made_once() -> Iterator[None]:
-    """A service compares its store with the tables of each version, which it makes: the same ones serve all tests."""
-    made: dict[tuple[object, int], bytes] = {}
-    make = database.migrate
-
-    def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
-        on_disk = os.path.isabs(connection.execute("PRAGMA database_list").fetchone()[2])
-        if on_disk or not to:
-            make(connection, to)
-        elif known := made.get((database.MIGRATIONS, to)):
-            connection.deserialize(known)
-        else:
-            make(connection, to)
-            made[database.MIGRATIONS, to] = connection.serialize()
-
+def _memories_are_not_watched() -> Iterator[None]:
+    """Each service looks for changes of its memories all the time, and once more before each search, which suffices."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(salvage, "migrate", migrate)
+        patch.setattr(watchfiles, "awatch", _never_changes)
         yield
 
 

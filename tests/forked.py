@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import bot.cli
 from bot.cli.app import main
+from tests.watch import PATIENCE
 
 for _module in (
     *(module.name for module in pkgutil.walk_packages(bot.cli.__path__, "bot.cli.")),
@@ -35,8 +36,8 @@ for _module in (
 ):
     importlib.import_module(_module)
 
-PATIENCE = 30.0
-"""Seconds after which a command that should have ended has failed."""
+REPLACED = 75
+"""Exit code of a forked process that would replace itself by a new one; tests start that by themselves."""
 ROOT = Path(__file__).parents[1]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 NOTHING: Mapping[str, float] = {}
@@ -62,14 +63,15 @@ def fork(
     terminal: bool = False,
     blocks: int | None = None,
     seconds: Mapping[str, float] = NOTHING,
+    nohup: bool = False,
 ) -> BaseProcess:
     """Call `hark` with these arguments.
 
     streams: descriptors of standard input, output and error; terminal: they are one, which becomes its own. blocks: no
     file of the process can grow beyond so many of 512 bytes, as with `ulimit -S -f`. seconds: constants
-    of modules that hold less there, so that nothing waits for long.
+    of modules that hold less there, so that nothing waits for long. nohup: SIGHUP is ignored from the start.
     """
-    given = arguments, str(folder), dict(environ), _Streams(streams), terminal, blocks, dict(seconds)
+    given = arguments, str(folder), dict(environ), _Streams(streams), terminal, blocks, dict(seconds), nohup
     process = CONTEXT.Process(target=_call, args=given)
     process.start()
     return process
@@ -97,7 +99,12 @@ def _call(
     terminal: bool,
     blocks: int | None,
     seconds: dict[str, float],
+    nohup: bool,
 ) -> None:
+    # What a shell sets, whatever the process that runs the tests has inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN if nohup else signal.SIG_DFL)
     if terminal:
         os.setsid()
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
@@ -118,7 +125,12 @@ def _call(
         assert 0 < less < getattr(sys.modules[module], constant)
         setattr(sys.modules[module], constant, less)
     sys.argv = ["hark", *arguments]
+    os.execve = _replaced  # type: ignore[assignment]
     main()
+
+
+def _replaced(*_: object) -> NoReturn:
+    raise SystemExit(REPLACED)
 
 
 def hark(folder: Path, *arguments: str, environ: Mapping[str, str] = ENVIRON) -> Done:
@@ -163,6 +175,11 @@ class Begun:
         """As another program does."""
         os.kill(self.pid, number)
 
+    def kill(self) -> None:
+        """End it, if it has not ended yet."""
+        if self.running:
+            self.send_signal(signal.SIGKILL)
+
     async def wait(self) -> int:
         """Its exit code, once it has ended."""
         await self._over.wait()
@@ -199,12 +216,14 @@ async def begin(
     piped: bool = False,
     blocks: int | None = None,
     seconds: Mapping[str, float] = NOTHING,
+    environ: Mapping[str, str] = ENVIRON,
+    nohup: bool = False,
 ) -> Begun:
     """Start it. piped: somebody may write to its standard input, or only have forgotten to close it."""
     loop = asyncio.get_running_loop()
     (given, typed), *outputs = (os.pipe() for _ in range(3))
     streams = [given, *(write for _, write in outputs)]
-    process = fork(arguments, folder, ENVIRON, streams, blocks=blocks, seconds=seconds)
+    process = fork(arguments, folder, environ, streams, blocks=blocks, seconds=seconds, nohup=nohup)
     for descriptor in streams:
         os.close(descriptor)
     readers = [await _reader(os.fdopen(read, "rb", 0)) for read, _ in outputs]

@@ -198,6 +198,8 @@ class Hark:
     stored: Stored
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
+    closing: Awaitable[None] | None = None
+    """The end of the service, where a test has begun it."""
     _messages: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -318,12 +320,16 @@ async def running(
     environ: Mapping[str, str] | None = None,
     chosen: bool = False,
     wait: bool = True,
+    whole: Config | None = None,
+    listens: bool = True,
+    **around: Any,
 ) -> AsyncIterator[Hark]:
     """A service on `home` that runs while the context lasts; the same home again is a restart.
 
     config: changes to `settings`. client: a model client instead of the scripted one; chosen: the one that the
     configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel, or of what
-    is made instead. wait: for the end of the start.
+    is made instead. wait: for the end of the start. whole: a configuration instead of the changed `settings`. listens:
+    note the events. around: fields of Dependencies, in place of those that are made here.
     """
     watch = model.watch if model else Watch()
     model = model or ScriptedModel(watch)
@@ -338,21 +344,23 @@ async def running(
 
     recording = made(watch, **channel or {})
     clock = Clock(time.now, time.monotonic, time.sleep, Random(next(_seeds)), UTC)
-    made = settings(home, config)
-    service = await assemble(
-        made.of(Source((home / "config.yaml",))) if (home / "hooks").is_dir() else made,
-        environ=environ or {},
-        clock=clock,
-        model=None if chosen else client or model,
-        channels=(recording,),
-        tools=tools(watch),
-        tool_factories=factories,
-        hooks=hooks,
-        commands=commands,
-        commit_probe=committed,
-    )
+    written = whole or settings(home, config)
+    if whole is None and (home / "hooks").is_dir():
+        written = written.of(Source((home / "config.yaml",)))
+    given: Json = {
+        "environ": environ or {},
+        "clock": clock,
+        "model": None if chosen else client or model,
+        "channels": (recording,),
+        "tools": tools(watch),
+        "tool_factories": factories,
+        "hooks": hooks,
+        "commands": commands,
+        "commit_probe": committed,
+    }
+    service = await assemble(written, **given | around)
     hark = Hark(service, recording, model, time, watch, Stored(home / "state"), home / "state")
-    listening = asyncio.create_task(hark.listen(), name="test-events")
+    listening = asyncio.create_task(hark.listen() if listens else asyncio.sleep(0), name="test-events")
     await asyncio.sleep(0)
     starting = asyncio.create_task(service.start(), name="test-start")
     try:
@@ -362,8 +370,9 @@ async def running(
     finally:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
+        hark.stored.close()  # so that the service closes the last connection, as ever
         async with asyncio.timeout(PATIENCE):
-            await service.close()
+            await (hark.closing or service.close())
         await listening
 
 

@@ -1,7 +1,9 @@
 """How every test gets a service: built by `bot/wiring` as `hark run` does, with what the test brings from outside."""
 
 import asyncio
+import atexit
 import contextlib
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
-from bot.store.database import FILE, Database
+from bot.store.database import CLEAN, FILE, Database
 from bot.wiring import Dependencies, build
 from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
@@ -21,34 +23,33 @@ from tests.watch import PATIENCE
 MOST_SENDS = 3
 """How often a platform without a memory is asked for the same message."""
 
-_empty_store = b""
+_empty_store: Path | None = None
 
 
 async def assemble(config: Config, **around: Any) -> Service:
     """A service that is not started. around: fields of Dependencies; nothing of this machine is looked at without.
 
-    Where there is no store yet it finds an empty one, for making the tables takes longer than most tests. That a
+    Where there is no store yet it finds an empty one, for making the tables costs as much as half a start. That a
     service makes its own is for the tests of the store, and for those that start a process.
     """
-    store = config.state / FILE
-    if not store.exists():
+    if not (config.state / FILE).exists():
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store.touch(0o600)
-        store.write_bytes(await _empty())
+        empty = await _empty()
+        for name in (FILE, CLEAN):
+            shutil.copy2(empty / name, config.state)
     outside: dict[str, Any] = {"environ": {}, "ollama": lambda _: None, "gateway": False}
     return await build(config, Dependencies(**outside | around))
 
 
-async def _empty() -> bytes:
-    """A store without anything in it, made once in each process."""
+async def _empty() -> Path:
+    """The folder of a store without anything in it that was closed in order, made once in each process."""
     global _empty_store
-    if not _empty_store:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            database = Database(folder)
-            await database.open()
-            await database.close()
-            _empty_store = (folder / FILE).read_bytes()
+    if _empty_store is None:
+        _empty_store = Path(tempfile.mkdtemp(prefix="hark-test-empty-"))
+        atexit.register(shutil.rmtree, _empty_store, ignore_errors=True)
+        database = Database(_empty_store)
+        await database.open()
+        await database.close()
     return _empty_store
 
 

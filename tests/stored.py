@@ -60,14 +60,16 @@ class Stored:
     """Rows by their subject, oldest first; none while there is no store.
 
     columns: which of each row, all of them without. where: what they hold: a value, one of a set, something in a range,
-    or what is Like a pattern.
-    keep: hold the file open, for who asks all the time.
+    or what is Like a pattern. The file is held open until `close`, and opened anew where another lies in its place.
     """
 
-    def __init__(self, state: Path, *, keep: bool = False) -> None:
+    def __init__(self, state: Path) -> None:
         self._file = state / "hark.db"
-        self._keep = keep
-        self._kept: sqlite3.Connection | None = None
+        self._opened: sqlite3.Connection | None = None
+        self._seen: tuple[int, int] | None = None
+
+    def __del__(self) -> None:
+        self.close()
 
     @property
     def begun(self) -> bool:
@@ -196,10 +198,10 @@ class Stored:
             return add_up([*pages, rest(database, 0)])
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        """Let go of the file; who asks again opens it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def _count(self, sql: str) -> int:
         return sum(count for (count,) in self._ask(sql))
@@ -224,17 +226,23 @@ class Stored:
         return self._ask(f"SELECT {', '.join(columns) or '*'} FROM {table} WHERE {wanted} ORDER BY {order}", *values)
 
     def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        if self._kept is None and not self._file.exists():
-            return []
-        database = self._kept or sqlite3.connect(f"{self._file.as_uri()}?mode=ro", uri=True, isolation_level=None)
-        if self._keep:
-            self._kept = database
         try:
-            return database.execute(sql, values).fetchall()
-        except sqlite3.OperationalError as error:
+            return self._connection().execute(sql, values).fetchall()
+        except FileNotFoundError:
+            return []
+        except sqlite3.DatabaseError as error:
+            self.close()
             if "no such table" in str(error):
                 return []
             raise
-        finally:
-            if not self._keep:
-                database.close()
+
+    def _connection(self) -> sqlite3.Connection:
+        found = self._file.stat()
+        # A file that a test has spoilt, or a checkpoint has written, is read anew.
+        seen = (found.st_ino, found.st_mtime_ns)
+        if self._opened is None or self._seen != seen:
+            self.close()
+            uri = f"{self._file.as_uri()}?mode=ro"
+            self._opened = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            self._seen = seen
+        return self._opened

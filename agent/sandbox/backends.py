@@ -3,7 +3,7 @@
 Each turns a `View` into the command line that holds a command to that view. `proof` says which of them works here.
 """
 
-import json
+import marshal
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -136,13 +136,13 @@ class Sandlock:
             "writable": [str(view.temporary), "/dev/null"],
             "hidden": [str(path) for path in view.hidden if path.exists()],
             "environment": inside(view.environment, str(view.temporary)),
-            "argv": argv,
+            "argv": [*argv],
         }
         return Launch(
             argv=(sys.executable, "-I", "-S", str(_PROGRAM)),
             environment={},
             bounds=BOUNDS,
-            passed=(filters.attributes(), json.dumps(plan).encode()),
+            passed=(filters.attributes(), marshal.dumps(plan)),
         )
 
 

@@ -1,6 +1,6 @@
 """How a command is confined: what of the machine it may see and change, and what is started to hold it to that."""
 
-import json
+import marshal
 import os
 import socket
 import subprocess
@@ -51,13 +51,13 @@ class Launch:
     def plan(self) -> bytes:
         """Return the line that tells a gate what to start. A second, empty line opens the gate."""
         told = {
-            "argv": self.argv,
-            "environment": dict(self.environment),
+            "argv": [*map(str, self.argv)],  # strings as such: marshal takes no others
+            "environment": {str(name): str(value) for name, value in self.environment.items()},
             "bounds": asdict(self.bounds) if self.bounds else None,
-            "passed": [content.hex() for content in self.passed],
+            "passed": [*self.passed],
             "leashed": self.leashed,
         }
-        return json.dumps(told).encode() + b"\n"
+        return marshal.dumps(told).hex().encode() + b"\n"
 
 
 def start_gate(

@@ -1,15 +1,18 @@
 """Confines itself by Landlock and a filter of system calls, and becomes a command.
 
-This program is run as a file below a gate, in the command's folder. Descriptor 3 holds the filter, descriptor 4 a plan
-as JSON, see `backends.Sandlock`.
+This program is run as a file below a gate, in the command's folder. Descriptor 3 holds the filter, descriptor 4 a plan,
+see `backends.Sandlock`. It imports little, because every command waits for it.
 """
 
 import ctypes
-import json
+import marshal
 import os
 import stat
 import sys
-from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NO_NEW_PRIVILEGES, _SECCOMP, _DROP_FROM_BOUND = 38, 22, 24  # of <linux/prctl.h>
 _FILTER = 2  # of <linux/seccomp.h>
@@ -45,7 +48,7 @@ def _check(answer: int) -> int:
     return answer
 
 
-def _grants(plan: dict[str, list[str]]) -> Iterator[tuple[int, int]]:
+def _grants(plan: dict[str, list[str]]) -> "Iterator[tuple[int, int]]":
     """Yield an open descriptor for each grant, and what is granted at it and below; each is closed afterwards."""
     hidden = [os.stat(path, follow_symlinks=False) for path in plan["hidden"]]
     above = {parent for path in plan["hidden"] for parent in _parents(os.path.realpath(os.path.dirname(path)))}
@@ -58,14 +61,14 @@ def _grants(plan: dict[str, list[str]]) -> Iterator[tuple[int, int]]:
         os.close(opened)
 
 
-def _parents(path: str) -> Iterator[str]:
+def _parents(path: str) -> "Iterator[str]":
     yield path
     while path != "/":
         path = os.path.dirname(path)
         yield path
 
 
-def _readable(path: str, hidden: list[os.stat_result], above: set[str]) -> Iterator[tuple[int, int]]:
+def _readable(path: str, hidden: list[os.stat_result], above: set[str]) -> "Iterator[tuple[int, int]]":
     """Yield what is granted to read a path. Of a folder with something hidden below, all names can be listed."""
     opened = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
@@ -117,7 +120,7 @@ def main() -> None:
     with os.fdopen(3, "rb") as passed:
         code = passed.read()
     with os.fdopen(4, "rb") as passed:
-        plan = json.load(passed)
+        plan = marshal.load(passed)
     try:
         _confine(plan, code)
         os.execve(plan["argv"][0], plan["argv"], plan["environment"])

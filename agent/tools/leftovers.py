@@ -32,16 +32,20 @@ def start_time(pid: int) -> str | None:
     return None
 
 
-def signal_below(leader: int, number: signal.Signals) -> None:
-    """Send a signal to every process below `leader`, whatever its session or group; a stopped leader is continued.
+def signal_below(leader: int, number: signal.Signals) -> bool:
+    """Send a signal to every process below `leader`, and return whether there is any; a stopped leader is continued.
 
-    The newest come first, and children of the leader as soon as they are seen, to catch processes that live only long
-    enough to leave a child. On other systems than Linux the leader's group gets the signal.
+    Their sessions and groups do not matter. The newest come first, and children of the leader as soon as they are
+    seen, to catch processes that live only long enough to leave a child. On other systems than Linux the leader's group
+    gets the signal.
     """
     with suppress(ProcessLookupError, PermissionError):
-        if sys.platform != "linux":
-            return os.killpg(leader, number)
-        os.kill(leader, signal.SIGCONT)
+        if sys.platform == "linux":
+            os.kill(leader, signal.SIGCONT)
+        else:
+            os.killpg(leader, number)
+    if sys.platform != "linux":
+        return True
     parents: dict[int, int] = {}
     for pid in sorted((int(name) for name in os.listdir(_PROC) if name.isdecimal()), reverse=True):
         if fields := _status(pid):
@@ -54,6 +58,7 @@ def signal_below(leader: int, number: signal.Signals) -> None:
         for pid in above:
             if parents[pid] != leader:
                 _send(pid, number)
+    return len(seen) > 1
 
 
 def end_tree(leader: int, gone: Callable[[], bool]) -> None:

@@ -127,8 +127,8 @@ class GatedProcess:
             return self._status
         try:
             if grace_seconds and not self._hear():
-                signal_below(self.pid, signal.SIGTERM)
-                await at_most(grace_seconds, self.wait())
+                if signal_below(self.pid, signal.SIGTERM):  # a command that has not begun gets no time to begin
+                    await at_most(grace_seconds, self.wait())
             elif self._status is not None:  # when nothing else is left, the gate ends now
                 await at_most(_DEATH_SECONDS / 5, self._gate_ended.wait())
         finally:

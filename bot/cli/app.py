@@ -5,6 +5,7 @@ module when it is called. A mistake in the configuration is shown here, for all 
 """
 
 import sys
+from copy import copy
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -83,10 +84,22 @@ Timeout = Annotated[float | None, typer.Option(min=0, metavar="S", help="Wait no
 def main() -> None:
     """Run the command in `sys.argv` and leave with its exit code."""
     try:
-        app(prog_name="hark")
+        _called(sys.argv[1:])(prog_name="hark")
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         raise SystemExit(USAGE) from None
+
+
+def _called(arguments: list[str]) -> typer.Typer:
+    """Return the application with only the command that is called, because typer reads the signature of each one."""
+    name = arguments[0] if arguments else ""
+    commands = [one for one in app.registered_commands if one.callback and name == (one.name or one.callback.__name__)]
+    groups = [one for one in app.registered_groups if name == one.name]
+    if not commands and not groups:
+        return app
+    called = copy(app)
+    called.registered_commands, called.registered_groups = commands, groups
+    return called
 
 
 def _import_structlog_without_rich() -> None:

@@ -161,6 +161,10 @@ def _started() -> asyncio.AbstractEventLoop:
 
     def serve() -> None:
         loop.run_forever()
+        if waiting := asyncio.all_tasks(loop):  # calls after the one that blocked
+            for task in waiting:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(waiting))
         loop.close()
 
     threading.Thread(target=serve, name="hooks", daemon=True).start()

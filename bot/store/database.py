@@ -7,12 +7,12 @@ return, because an open cursor keeps the write-ahead log growing.
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -32,15 +32,19 @@ Work = Callable[Concatenate[sqlite3.Connection, P], T]
 PAGE_SIZE = 1024
 _PREPARE = (
     f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-    " PRAGMA foreign_keys=ON; PRAGMA busy_timeout=5000; PRAGMA temp_store=MEMORY;"
+    " PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
 )
+# Seconds for which a statement waits for another program that holds the file.
+BUSY_SECONDS = 5.0
 # The number of connections that read.
 READERS = 2
 FILE = "hark.db"
 # The mark of an orderly end, after which the next start need not check the whole file. It holds size and time of the
 # file, so that a file that was changed since then is checked.
 CLEAN = f"{FILE}.clean"
-MIGRATIONS = resources.files("bot.store") / "migrations"
+MIGRATIONS = Path(__file__).with_name("migrations")
+# The tables that the migrations make, in which a new store begins: written by `describe`.
+SCHEMA = Path(__file__).with_name("schema.sql")
 # `PRAGMA application_id` is this number plus the schema's version: a second copy of that version beside `user_version`.
 APPLICATION = 0x4841524B
 # Errors of a full disk, and results of SQLite after which the same operation may work later, or the file is damaged.
@@ -65,7 +69,7 @@ class _Connection(aiosqlite.Connection):
 
 def _connect(path: Path) -> _Connection:
     def connector() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection = sqlite3.connect(path, BUSY_SECONDS, isolation_level=None, cached_statements=256)
         connection.text_factory = forgiving
         return connection
 
@@ -224,10 +228,33 @@ def lock_directory(directory: Path) -> int:
     return descriptor
 
 
-def migrations() -> list[str]:
-    """Return the numbered scripts in order. The schema's version is the number of scripts that have been run."""
-    found = [file for file in MIGRATIONS.iterdir() if file.name.endswith(".sql")]
-    return [file.read_text(encoding="utf-8") for file in sorted(found, key=lambda file: file.name)]
+@functools.cache
+def _scripts(directory: Path) -> tuple[Path, ...]:
+    """Return the numbered scripts in order."""
+    found = (file for file in directory.iterdir() if file.name.endswith(".sql"))
+    return tuple(sorted(found, key=lambda file: file.name))
+
+
+def newest_version() -> int:
+    """Return the version of the schema after all migrations: their number."""
+    return len(_scripts(MIGRATIONS))
+
+
+def migrations(after: int = 0, to: int | None = None) -> list[str]:
+    """Return the scripts that migrate the schema from version `after` to version `to`, by default to the newest."""
+    return [file.read_text(encoding="utf-8") for file in _scripts(MIGRATIONS)[after:to]]
+
+
+@functools.cache
+def schema() -> str:
+    """Return the script in which a new store begins."""
+    return SCHEMA.read_text(encoding="utf-8")
+
+
+def describe(connection: sqlite3.Connection) -> str:
+    """Return the script that makes the tables and indexes of a database in their order, and sets their version."""
+    found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+    return "".join(f"{sql};\n" for (sql,) in found) + f"PRAGMA user_version={version_of(connection)};\n"
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -238,7 +265,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 def _back_up(path: Path, connection: sqlite3.Connection) -> None:
     """Copy a store that is about to be migrated to `hark.db.v<version>`; an older copy of that name is replaced."""
     version = version_of(connection)
-    if 0 < version < len(migrations()):
+    if 0 < version < newest_version():
         copy = path.with_name(f"{path.name}.v{version}")
         copy.unlink(missing_ok=True)
         _copy(connection, copy)
@@ -272,30 +299,40 @@ def _copy(connection: sqlite3.Connection, copy: Path) -> None:
 def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
     """Migrate the schema to version `to`, by default the newest, by one transaction for each numbered script.
 
-    Foreign keys are off meanwhile, so that a table can be rebuilt, and are checked before each commit. Raises
-    StoreTooNew, or sqlite3.Error; then the store is as the last complete migration has left it.
+    A new store begins in one transaction with `schema`, unless a version is wanted. Foreign keys are off meanwhile, so
+    that a table can be rebuilt, and are checked before each commit. Raises StoreTooNew, or sqlite3.Error; then the
+    store is as the last complete migration has left it.
     """
-    done, files = version_of(connection), migrations()[:to]
-    if done > len(files):
+    done, last = version_of(connection), newest_version() if to is None else to
+    if done > last:
         raise StoreTooNew(
-            f"the store was written by a later version of Hark (schema {done}, this program knows {len(files)}). "
+            f"the store was written by a later version of Hark (schema {done}, this program knows {last}). "
             "Install that version again, or give this one another state directory."
         )
     (enforced,) = connection.execute("PRAGMA foreign_keys").fetchone()
     connection.execute("PRAGMA foreign_keys=OFF")
     try:
-        for version, script in enumerate(files[done:], done + 1):
+        if done == 0 and to is None:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{schema()}")
+            done = version_of(connection)
+            _commit(connection, done)
+        for version, script in enumerate(migrations(done, last), done + 1):
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}")
             broken = connection.execute("PRAGMA foreign_key_check").fetchone()
             if broken:
                 raise sqlite3.IntegrityError(f"migration {version} leaves rows of {broken[0]} without {broken[2]}")
-            connection.execute(f"PRAGMA user_version={version}")
-            connection.execute(f"PRAGMA application_id={APPLICATION + version}")
-            connection.execute("COMMIT")
+            _commit(connection, version)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute(f"PRAGMA foreign_keys={enforced}")
+
+
+def _commit(connection: sqlite3.Connection, version: int) -> None:
+    """Commit the tables of a version together with its number."""
+    connection.execute(f"PRAGMA user_version={version}")
+    connection.execute(f"PRAGMA application_id={APPLICATION + version}")
+    connection.execute("COMMIT")
 
 
 def passes(error: BaseException | None) -> bool:

@@ -5,6 +5,7 @@ recovered; nothing, if the header or the schema is gone. A full disk or a lock i
 """
 
 import contextlib
+import functools
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -17,11 +18,14 @@ from bot.store.database import (
     APPLICATION,
     FILE,
     PAGE_SIZE,
+    describe,
     forgiving,
     is_damage,
     migrate,
     migrations,
+    newest_version,
     passes,
+    schema,
     version_of,
 )
 
@@ -91,14 +95,21 @@ def _schema(connection: sqlite3.Connection) -> list[Row]:
     return connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
 
 
+@functools.cache
+def _schemas(scripts: tuple[str, ...]) -> list[list[Row]]:
+    """Return the tables and indexes of each schema version from 0 on, which takes a while. scripts: the migrations."""
+    schemas = []
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        for version in range(len(scripts) + 1):
+            migrate(made, version)
+            schemas.append(_schema(made))
+    return schemas
+
+
 def _fitting(connection: sqlite3.Connection) -> list[int]:
     """Return the schema versions that have exactly the tables and indexes of a file; 0 has none."""
-    tables, fitting = _schema(connection), []
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        for version in range(len(migrations()) + 1):
-            migrate(made, version)
-            fitting += [version] if _schema(made) == tables else []
-    return fitting
+    tables = _schema(connection)
+    return [version for version, made in enumerate(_schemas(tuple(migrations()))) if made == tables]
 
 
 def _wrong_number(connection: sqlite3.Connection) -> str | None:
@@ -109,9 +120,11 @@ def _wrong_number(connection: sqlite3.Connection) -> str | None:
     ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
     if encoding != "UTF-8":
         return f"its text is {encoding}"
+    if describe(connection) == schema():
+        return None  # as almost always; making the tables of all versions takes much longer
     fitting, version = _fitting(connection), version_of(connection)
     ((copy,),) = connection.execute("PRAGMA application_id").fetchall()
-    if not fitting or version in fitting or (version > len(migrations()) and copy - APPLICATION not in fitting):
+    if not fitting or version in fitting or (version > newest_version() and copy - APPLICATION not in fitting):
         return None
     return f"its schema version is {version}"
 
@@ -120,11 +133,11 @@ def _version(damaged: sqlite3.Connection) -> int:
     """Return the schema version of a damaged file: by its tables, else by its header, else the newest."""
     with contextlib.suppress(*_UNREADABLE):
         version, fitting = version_of(damaged), [number for number in _fitting(damaged) if number]
-        if version in fitting or (not fitting and 0 < version <= len(migrations())):
+        if version in fitting or (not fitting and 0 < version <= newest_version()):
             return version
         if fitting:
             return fitting[-1]
-    return len(migrations())
+    return newest_version()
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -1,12 +1,28 @@
 """What of a transcript goes to the model: valid for a strict provider, whole calls, a beginning that seldom moves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.compaction.summary import compose, shortened
 from agent.context import INTERRUPTED, LEFT_OUT, Context
-from agent.message import Entry, EntryKind, Mark, Message, Part, Text, ToolCall, ToolResult, estimate
+from agent.message import (
+    Entry,
+    EntryKind,
+    Mark,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    cleaned,
+    estimate,
+    estimate_text,
+    well_formed,
+)
 from agent.models.base import ModelRequest
 from agent.tools.conversation import STAY_SILENT
 from tests.scripted_model import invalid
@@ -214,3 +230,124 @@ def test_silence_that_a_crash_cut_off_is_silence() -> None:
     assert not silenced(cut, behind="and this?")
     assert not silenced(ToolResult("a", STAY_SILENT, "wrong arguments", is_error=True))
     assert not silenced()
+
+
+# Text from outside is well-formed: surrogate halves, which JSON allows and UTF-8 does not, are replaced everywhere.
+
+ANY_TEXT = st.text(st.characters(blacklist_categories=())) | st.text(st.sampled_from("a\ud83d\ude00\ud83d"))
+
+
+@given(ANY_TEXT)
+def test_every_text_can_be_stored(text: str) -> None:
+    well_formed(text).encode()
+
+
+@given(st.text())
+def test_a_good_text_comes_back_as_it_is(text: str) -> None:
+    assert well_formed(text) == text
+
+
+def test_a_lone_half_becomes_the_replacement_character() -> None:
+    assert well_formed("a\udc00b") == "a\ufffdb"
+
+
+def test_a_value_without_lone_halves_is_returned_itself() -> None:
+    value = Message("user", (Text("plain"), Text("Zoë 🏁")))
+    assert cleaned(value) is value
+
+
+def test_each_lone_half_is_replaced_and_no_pair_is_made_of_two_texts() -> None:
+    value = Message("user", (Text("a\ud83c"), Text("\udfc1b"), Text("🏁\ud83c\udfc1")))
+    assert cleaned(value) == Message("user", (Text("a\ufffd"), Text("\ufffdb"), Text("🏁🏁")))
+    assert cleaned(("x", ("\ud800",))) == ("x", ("\ufffd",))
+
+
+# What stands in a summary beside the model's words: rules of people, identifiers, and no credentials.
+
+STAMP = "[Tue 2026-07-14 03:33 UTC]"
+FILLER = "We talk about one thing and another. " * 40
+# About how many tokens people's words may take, and identifiers.
+MOST = 400
+
+
+def said(*texts: str) -> Sequence[Entry]:
+    messages = [Message("user", (Text(f"{STAMP}\n{text}"),)) for text in texts]
+    return [
+        Entry(seq=seq, kind="user", message=one, tokens=estimate(one), turn_id="t")
+        for seq, one in enumerate(messages, 1)
+    ]
+
+
+def summed(covered: Sequence[Entry], before: Message | None = None, text: str = "They talked.") -> Message:
+    return compose(text, covered, before, "", MOST)
+
+
+def test_identifiers_are_kept_over_several_summaries() -> None:
+    first = summed(said("The order is INV-2026-004711.", "Use v2.14.3-rc1 in 192.168.0.0/24.", "Thanks."))
+    assert "INV-2026-004711" in first.text
+    rules = [f"Never do number {at}. {FILLER}" for at in range(60)]
+    second = summed(said(*rules), first)
+    assert "The order is" not in second.text, "it fits no more"
+    third = summed(said(*rules), second)
+    for one in ("INV-2026-004711", "v2.14.3-rc1", "192.168.0.0/24"):
+        assert one in second.text, "it stood in the words of people alone"
+        assert one in third.text
+
+
+def test_identifiers_of_the_models_words_are_kept() -> None:
+    first = summed(said("Hello."), text="The host is db-prod-03.internal.lan.")
+    assert "db-prod-03.internal.lan" in summed(said("Hello again."), first).text
+
+
+@pytest.mark.parametrize("who", ["", ' "Ada Lovelace" (id 42) in "Kitchen", thread 7:'])
+def test_a_rule_at_the_end_of_a_long_message_is_kept(who: str) -> None:
+    (entry,) = said(f"{FILLER}Never push to main without asking me. {FILLER}")
+    words = Message("user", (Text(entry.message.text.replace("UTC]", f"UTC]{who}")),))
+    found = summed([replace(entry, message=words), *said("Hello.")])
+    assert f"- {STAMP}{who} Never push to main without asking me." in found.text
+
+
+def test_rules_are_kept_where_the_messages_around_them_do_not_fit() -> None:
+    rules = [f"Never touch the {name} machine." for name in ("red", "blue", "green", "white", "black")]
+    found = summed(said(*[f"{FILLER[:300]} {rule} {FILLER[:200]}" for rule in rules], "Hello."))
+    for rule in rules:
+        assert rule in found.text
+    again = summed(said(*[FILLER] * 20), found)
+    for rule in rules:
+        assert rule in again.text
+
+
+CREDENTIALS = [
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "AKIAIOSFODNN7EXAMPLE",
+    "hunter2-and-more",
+    "4242424242:AAtokentokentokentokentokentokentoken",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7",
+]
+
+
+@pytest.mark.parametrize("credential", CREDENTIALS)
+def test_credentials_become_marks(credential: str) -> None:
+    found = summed(said(f"My password is {credential}", "Hello."), text=f"The password: {credential}").text
+    assert credential.split()[-1] not in found
+    assert found.count("[secret]") >= 2
+
+
+def test_the_password_of_a_url_becomes_a_mark_and_the_host_stays() -> None:
+    found = summed(said("It is postgres://ada:p4ssword@db.internal.lan:5432/x", "Hello.")).text
+    assert "p4ssword" not in found
+    assert "db.internal.lan:5432" in found
+
+
+def test_words_without_end_are_cut() -> None:
+    found = summed(said("Hello."), text="and so on " * 10_000)
+    assert estimate_text(found.text) < 6 * MOST
+    assert "too long" in found.text
+
+
+def test_several_failures_are_said_once() -> None:
+    words = shortened(said("Hello."), None)
+    for _ in range(5):
+        words = shortened(said("Hello."), summed(said("Hello."), text=words))
+    assert words.count("No summary could be made") <= 2

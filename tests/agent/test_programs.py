@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.programs import TooMuch, run
+from tests.watch import PATIENCE, LoopTime
 
 MOST = 200_000
 
@@ -32,8 +33,17 @@ def gone(file: Path) -> bool:
     [("[print('x' * 99_999) for _ in range(10**6)]", TooMuch), ("import time; time.sleep(60)", TimeoutError)],
 )
 async def test_one_that_says_too_much_or_is_too_late_is_gone(tmp_path: Path, code: str, error: type[Exception]) -> None:
-    begins = "import os, subprocess; open('pid', 'w').write(str(subprocess.Popen(['sleep', '60']).pid)); "
+    begins = (
+        "import os, subprocess; child = subprocess.Popen(['sleep', '60']); "
+        "open('begun', 'w').write(str(child.pid)); os.rename('begun', 'pid'); "
+    )
+    time, pid = LoopTime(), tmp_path / "pid"
+    running = asyncio.create_task(run(python(begins + code), b"", os.environ, tmp_path, MOST, 2 * PATIENCE))
+    while not pid.exists():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    if error is TimeoutError:
+        await time.advance(2 * PATIENCE)
     with pytest.raises(error):
-        await run(python(begins + code), b"", os.environ, tmp_path, MOST, 20.0 if error is TooMuch else 2.0)
-    while not gone(tmp_path / "pid"):  # noqa: ASYNC110
+        await running
+    while not gone(pid):  # noqa: ASYNC110
         await asyncio.sleep(0)

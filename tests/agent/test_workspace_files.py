@@ -2,11 +2,23 @@
 
 import os
 import stat
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.file_names import KEPT, NAMES, ORDER
+from agent.message import Message, Text, ToolSpec, Usage
+from agent.models.base import ModelRequest
+from agent.prompt import requests
+from agent.prompt.build import Prompt, Section, build
+from agent.prompt.requests import CACHED_FOR, Requests
+from agent.tools.registry import tools_for
+from agent.tools.schema import spec
 from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError
 from agent.workspace_files import (
     PER_FILE_CHARACTERS,
@@ -18,6 +30,10 @@ from agent.workspace_files import (
     load,
     load_script,
 )
+from bot.config.web import Web
+from bot.furniture import web_tools
+from tests.agent.tools.commands import commands
+from tests.scripted_model import ScriptedModel
 
 
 def test_makes_short_files_for_the_owner_only(tmp_path: Path) -> None:
@@ -195,3 +211,194 @@ def test_what_cannot_be_read_is_said_in_its_place(tmp_path: Path) -> None:
     assert sorted(texts) == ["AGENTS.md", "SOUL.md", "TOOLS.md", "USER.md"]
     assert all(text.startswith("[Not loaded. ") for text in texts.values())
     assert "secret" not in str(texts)
+
+
+# The system prompt is short, the same bytes every time, and says what holds for this conversation.
+
+
+def all_specs(root: Path) -> tuple[ToolSpec, ...]:
+    made = commands(root)
+    return tuple(
+        spec(tool) for tool in tools_for(Workspace(root), commands=(made.exec, made.process, *web_tools(Web())))
+    )
+
+
+def tokens(text: str) -> float:
+    """As the project estimates them."""
+    return len(text) / 4
+
+
+def test_a_default_install_stays_within_its_budget(tmp_path: Path) -> None:
+    specs = all_specs(tmp_path)
+    fixed = build(name="Hark", tools=specs).text
+    assert tokens(fixed) <= 800
+    assert tokens("".join(f"{tool.name}{tool.description}{tool.schema_json}" for tool in specs)) <= 1800
+    create(tmp_path)
+    assert tokens(build(name="Hark", tools=specs, files=load(tmp_path)).text) <= 1300
+
+
+def test_names_the_bot_its_tools_and_the_place_in_a_fixed_order(tmp_path: Path) -> None:
+    made = build(
+        name="Ada $1",
+        tools=all_specs(tmp_path),
+        place="on Telegram",
+        rules="Write Markdown.\n",
+        added="Be brief.",
+        files=(WorkspaceFile("SOUL.md", "Costs ${name} $5."), WorkspaceFile("USER.md", "Grace")),
+        script=WorkspaceFile("BOOTSTRAP.md", "Ask for a name."),
+    )
+    assert [section.name for section in made.sections] == [
+        "identity",
+        "about files",
+        "SOUL.md",
+        "USER.md",
+        "tools",
+        "safety",
+        "messaging",
+        "operator",
+        "about the first meeting",
+        "BOOTSTRAP.md",
+    ]
+    assert [section.name for section in made.sections if section.is_file] == ["SOUL.md", "USER.md", "BOOTSTRAP.md"]
+    assert made.first_meeting
+    prompt = made.text
+    assert prompt.startswith("You are Ada $1, ")
+    assert "This conversation is on Telegram.\n\n" in prompt
+    assert "`exec`, `process`, " in prompt
+    shown = '<file name="SOUL.md">\nCosts ${name} $5.\n</file>\n\n<file name="USER.md">\nGrace\n</file>\n'
+    assert f"next one.\n\n{shown}\n## Tools\n" in prompt
+    assert "\n\nWrite Markdown.\n\n## From your operator, for this conversation\nBe brief.\n\n" in prompt
+    assert prompt.endswith('\n\n<file name="BOOTSTRAP.md">\nAsk for a name.\n</file>\n')
+
+
+def test_says_nothing_of_what_is_not_there() -> None:
+    made = build(name="Hark", tools=())
+    assert "You have none in this conversation" in made.text
+    for absent in ("operator,", "Your files", "First meeting", "`read`", "$", "\n\n\n"):
+        assert absent not in made.text
+    assert not made.first_meeting
+
+
+def test_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    create(tmp_path)
+    program = (
+        "import sys, pathlib; from tests.agent.test_workspace_files import *\n"
+        "root = pathlib.Path(sys.argv[1])\n"
+        "sys.stdout.buffer.write(build(name='Hark', tools=all_specs(root), rules='x', files=load(root)).text.encode())"
+    )
+    here = build(name="Hark", tools=all_specs(tmp_path), rules="x", files=load(tmp_path)).text.encode()
+    for seed in ("1", "2"):
+        told = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path)],
+            env={"PYTHONHASHSEED": seed, "LC_ALL": "C"},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            check=True,
+        )
+        assert told.stdout == here
+
+
+# The last request of each transcript is remembered, and what spoiled the provider's cache is found and logged once.
+
+PROMPT = Prompt((Section("identity", "You are."), Section("SOUL.md", "Kind.", is_file=True)))
+TOOLS = (ToolSpec("read", "Reads.", "{}"), ToolSpec("write", "Writes.", "{}"))
+TALK = tuple(Message("user", (Text(f"number {number}"),)) for number in range(4))
+FIRST = ModelRequest(system=PROMPT.text, messages=TALK[:2], tools=TOOLS, max_output=10)
+NEXT = replace(FIRST, messages=TALK)
+WRITTEN, MISSED = Usage(1000, 1, 0, 1000), Usage(1200, 1, 0, 1200)
+
+
+class Told:
+    """The requests of one transcript, and what the log says of them."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.requests = Requests(lambda: self.now)
+
+    def send(self, request: ModelRequest, usage: Usage | None, prompt: Prompt = PROMPT, **given: Any) -> list[str]:
+        """Send a request and have it answered; returns what is logged as changed."""
+        kept = {"transcript_id": "t", "background": False, "model": ScriptedModel(), "start": 1, "tokens": 10} | given
+        with capture_logs() as lines:
+            answered = self.requests.sent(session_key="s", prompt=prompt, request=request, **kept)
+            if usage is not None:
+                answered(usage)
+        return [line["changed"] for line in lines]
+
+
+OTHER = Prompt((Section("identity", "You are."), Section("SOUL.md", "Stern.", is_file=True)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "prompt", "changed"),
+    [
+        (NEXT, PROMPT, "nothing: the provider has dropped it"),
+        (replace(NEXT, system=OTHER.text), OTHER, "file SOUL.md"),
+        (replace(NEXT, tools=TOOLS[:1]), PROMPT, "tool write"),
+        (replace(NEXT, tools=TOOLS[::-1], system=OTHER.text), OTHER, "tool read"),
+        (replace(NEXT, messages=(TALK[0], *TALK[2:])), PROMPT, "message 2"),
+        (replace(NEXT, messages=TALK[:1]), PROMPT, "message 2"),
+        (replace(NEXT, thinking="high", messages=TALK[1:]), PROMPT, "setting thinking"),
+        (replace(NEXT, allow_calls=False), PROMPT, "setting whether calls are allowed"),
+    ],
+)
+def test_the_log_says_which_part_changed_first(request_: ModelRequest, prompt: Prompt, changed: str) -> None:
+    told = Told()
+    assert told.send(FIRST, WRITTEN) == []
+    assert told.send(request_, MISSED, prompt) == [changed]
+    assert told.send(request_, Usage(1300, 1, 1200, 100), prompt) == [], "once"
+
+
+def test_nothing_is_said_of_what_is_as_expected() -> None:
+    changed: dict[str, Any] = {"request": replace(NEXT, messages=TALK[1:])}
+    for name, after in {
+        "the provider caches nothing": {"before": Usage(1000, 1), "usage": Usage(1200, 1)},
+        "it was read": {"usage": Usage(1200, 1, 1000, 200)},
+        "it was read but for what rounding leaves": {"usage": Usage(1200, 1, 896)},
+        "the one before was never answered": {"before": None},
+        "another model": {"model": named("other/model")},
+        "a beat in between": {"background": True},
+        "another transcript": {"transcript_id": "u"},
+        "the conversation was shortened": changed | {"start": 2},
+        "it was too long ago": {"later": CACHED_FOR + 1},
+    }.items():
+        told, given = Told(), dict(after)
+        told.send(FIRST, given.pop("before", WRITTEN))
+        told.now += given.pop("later", 0)
+        request = given.pop("request", replace(NEXT, messages=TALK[1:]))
+        assert told.send(request, given.pop("usage", MISSED), **given) == [], name
+    told = Told()
+    told.send(FIRST, WRITTEN)
+    told.now = CACHED_FOR
+    assert told.send(replace(NEXT, tools=()), MISSED, start=2) == ["tool read"], "shortening changes messages alone"
+
+
+def named(name: str) -> ScriptedModel:
+    model = ScriptedModel()
+    model.name = name
+    return model
+
+
+def test_the_last_request_is_known_before_it_is_answered_and_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+    told.send(FIRST, None)
+    last = told.requests.last("t")
+    assert last is not None
+    assert (last.request, last.usage, last.at) == (FIRST, None, 0)
+    told.send(FIRST, WRITTEN, background=True)
+    assert told.requests.last("t") is last
+    assert told.requests.last("u") is None
+    monkeypatch.setattr(requests, "MAX_TOKENS", 100)
+    for number in range(30):
+        told.send(FIRST, WRITTEN, transcript_id=str(number), tokens=20)
+    assert [number for number in range(30) if told.requests.last(str(number))] == [25, 26, 27, 28, 29]
+    told.send(FIRST, WRITTEN, transcript_id="large", tokens=1000)
+    assert told.requests.last("29") is None
+    assert told.requests.last("large") is not None
+
+
+def test_a_prompt_that_is_not_the_one_of_the_request_is_one_part() -> None:
+    told = Told()
+    told.send(replace(FIRST, system="Something else."), None)
+    last = told.requests.last("t")
+    assert last is not None
+    assert [part.name for part in last.parts][2:3] == ["whole"]

@@ -44,6 +44,7 @@ class Keeping(Obedient):
         return Call("write", {"path": path, "content": "\n".join(map(order, self.found())), "mode": "append"})
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("document", DOCUMENTS)
 async def test_a_poisoned_document_neither_acts_later_nor_is_remembered(tmp_path: Path, document: str) -> None:
     model = Keeping()

@@ -9,6 +9,8 @@ import pytest
 
 from bench.__main__ import PARTS
 
+pytestmark = pytest.mark.soak
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -25,14 +27,8 @@ async def _bench(*arguments: str) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), error.decode()
 
 
-QUICK = ("latency", "commits")
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [QUICK, pytest.param(tuple(part for part in (*PARTS, "profile") if part not in QUICK), marks=pytest.mark.soak)],
-)
-async def test_every_part_gives_figures(parts: tuple[str, ...]) -> None:
+async def test_every_part_gives_figures() -> None:
+    parts = (*PARTS, "profile")
     code, out, error = await _bench("--smallest", *parts)
     assert code == 0, error
     assert not error

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.events import MessageUpdate, RunRef, UpdateEvent
 from bot.bus import EventBus, Published
 from bot.persistence.events import PersistedAt
+from tests.watch import PATIENCE
 
 ROOM = 256
 
@@ -111,7 +112,7 @@ async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> 
         await asyncio.sleep(0)
         bus.publish(update(n))
     bus.close()
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, PATIENCE)
     assert got == [update(n) for n in range(3)]
     assert await left.batch() == ()
 

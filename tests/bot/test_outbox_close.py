@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bot.clock import Clock
+from bot.completion import run_to_completion
 from bot.outbox import Outbox
 from bot.people.people import People
 from bot.store.store import Store
@@ -15,7 +16,7 @@ from channels.message import ChatKind, InboundKind, Place
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult, Sent
 from channels.sources import sentence
 from tests.bot.store.opened import accept, claim, opened
-from tests.service import RecordingChannel
+from tests.service import RecordingChannel, running
 from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
 
@@ -116,3 +117,82 @@ async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
         async with asyncio.timeout(PATIENCE):
             await closing
         assert channel.texts() == ["words"]
+
+
+# The end of the service when the store cannot write: it comes, and what is doubtful is settled at the next start.
+
+
+async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_from_ending(tmp_path: Path) -> None:
+    full = threading.Event()
+
+    def fail(at: str) -> None:
+        if at == "before" and full.is_set():
+            raise disk_full()
+
+    async def send(delivery: Delivery) -> SendResult:
+        full.set()
+        return Sent("7")
+
+    async with running(tmp_path, probe=fail) as hark:
+        hark.channel.on_send = send
+        await hark.write("hello")
+        await hark.until(lambda: hark.service.parts.store.failure)
+        await hark.until_texts(1)
+        closing = asyncio.create_task(hark.service.parts.outbox.close(0))
+        await asyncio.sleep(0)
+        hark.time.advance(1)
+        await asyncio.wait_for(closing, PATIENCE)
+        assert hark.stored.deliveries("state") == [("sending",)]
+    async with running(tmp_path) as hark:
+        await hark.delivered()
+        assert len(hark.channel.texts()) == 1  # once more, as for any send whose outcome nobody knows
+
+
+# Work that is begun ends, whatever becomes of whoever waits for it.
+
+
+class Work:
+    """Ends when it is let, with what it is told."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.let, self.ended = asyncio.Event(), False
+        self._error = error
+
+    async def __call__(self) -> str:
+        await self.let.wait()
+        self.ended = True
+        if self._error is not None:
+            raise self._error
+        return "done"
+
+
+async def waiting(work: Work) -> "asyncio.Task[str]":
+    """A task that has begun to wait for it."""
+    task = asyncio.create_task(run_to_completion(work()))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_its_result_and_its_error_are_passed_on() -> None:
+    work = Work()
+    work.let.set()
+    assert await run_to_completion(work()) == "done"
+    failing = Work(ValueError("no"))
+    failing.let.set()
+    with pytest.raises(ValueError, match="no"):
+        await run_to_completion(failing())
+
+
+@pytest.mark.parametrize("error", [None, ValueError("no")])
+async def test_it_ends_before_a_cancellation_is_told(error: Exception | None) -> None:
+    work = Work(error)
+    task = await waiting(work)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+    work.let.set()
+    with pytest.raises(asyncio.CancelledError) as told:
+        await task
+    assert work.ended
+    assert told.value.__cause__ is error

@@ -75,7 +75,10 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
         assert store_of(hark) == (True, None, "")
 
 
-async def test_a_read_that_fails_later_turns_the_service_red_until_one_succeeds(tmp_path: Path) -> None:
+async def test_a_read_that_fails_later_turns_the_service_red_until_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.service.OUTBOX_GRACE", 0.0)
     async with running(tmp_path) as hark:
         await hark.say("hello")
         hark.stored.rename("delivery", "away")

@@ -24,7 +24,7 @@ class Scenario:
     name: str
     person: Callable[[World], Awaitable[None]]
     pace: float = 0.0
-    timeout: float = 600.0
+    timeout: float = 6000.0
     debounce: int = 0
     listening: bool = False
     preview: bool = False
@@ -461,6 +461,6 @@ SCENARIOS = (
     Scenario("preview", writes("A1 1p+slow+look | 3p+slow", "A2 2p"), preview=True),
     Scenario("preview-broken", writes("A1 3p+slow+break+count | 2p", "A2 1p"), preview=True),
     Scenario("preview-left-out", writes("A1 1p+first | 2p+slow", "A2 2p+look | stay_silent", "A3 1p"), preview=True),
-    Scenario("remember", _remember, timeout=6000.0),
+    Scenario("remember", _remember),
     Scenario("paced", writes("A1 3p", "A2 1p"), pace=2.0),
 )

@@ -1,10 +1,11 @@
 """The crash explorer: every scenario, every commit, and a way to die there; then the promises are checked.
 
 Exhaustive instead of random: a run counts its commits, and the next one ends one commit later, until a run comes to
-rest before it reaches its end. The suite tries every fifth commit, and the ways take turns; where both begin is drawn
-(EXPLORER_SEED=n repeats it): one run of 25 tries a way at a commit. `make soak` tries all ways at all of them.
-Several ends in a row are too many for that: those are drawn, from printed seeds. Of what happens by itself (beats,
-jobs) only the moment when something is due is tried in full, and the rest drawn.
+rest before it reaches its end. The suite tries every tenth commit, and the ways take turns; where both begin follows
+from the name of the scenario. `make soak` draws it (EXPLORER_SEED=n repeats it), and tries all ways at all commits.
+Several ends in a row are too many for that: those are drawn, from printed seeds, in the soak. Of what happens by itself
+(beats, jobs) only the moment when something is due is tried in full, and every third commit of what is done while a
+person is let before; the soak tries all of these, and draws others.
 """
 
 import gc
@@ -21,10 +22,11 @@ from tests.crash.background import BACKGROUND
 from tests.crash.checks import check
 from tests.crash.process import End, When, watch_tasks
 from tests.crash.scenarios import SCENARIOS, Scenario
+from tests.examples import seed, stride
 
 SEEDS = 20
 """Of several ends, at most: two are tried, and more until two ends of one were reached."""
-STRIDE = 5
+STRIDE = 10
 """Of the commits that the suite tries; `make soak` tries all."""
 LONGEST = 200
 """Commits; a scenario that takes more does not come to rest."""
@@ -48,6 +50,7 @@ async def _run(scenario: Scenario, root: Path, *ends: End) -> int:
         shutil.rmtree(root)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_nothing_happens(scenario: Scenario, fresh: Fresh) -> None:
     assert await _run(scenario, fresh()) == 0
@@ -65,11 +68,15 @@ async def _commits(scenario: Scenario, commits: range, ways: Iterator[When], fre
     assert not lost
 
 
+def _seed(scenario: Scenario, below: int) -> int:
+    number = int(os.environ.get("EXPLORER_SEED") or seed(scenario.name, below))
+    print(f"EXPLORER_SEED={number}")  # noqa: T201
+    return number
+
+
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_every_commit(scenario: Scenario, fresh: Fresh) -> None:
-    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(STRIDE * len(WAYS)))
-    print(f"EXPLORER_SEED={seed}")  # noqa: T201
-    first, way = divmod(seed, len(WAYS))
+    first, way = divmod(_seed(scenario, STRIDE * len(WAYS)), len(WAYS))
     await _commits(
         scenario, range(1 + first, LONGEST, STRIDE), itertools.islice(itertools.cycle(WAYS), way, None), fresh
     )
@@ -86,17 +93,16 @@ async def test_a_death_when_something_is_due(name: str, fresh: Fresh) -> None:
 @pytest.mark.parametrize("name", ["written-meanwhile", "call-apart", "call-of-a-job-apart"])
 async def test_every_commit_while_a_person_is_let_before(name: str, fresh: Fresh) -> None:
     scenario = next(scenario for scenario in BACKGROUND if scenario.name == name)
-    for commit, when in zip(range(1, LONGEST), itertools.cycle(WAYS), strict=False):
+    for commit, when in zip(range(1, LONGEST, stride(3)), itertools.cycle(WAYS), strict=False):
         if not await _run(scenario, fresh(), End(when, commit, leapt=True)):
             assert commit > 10
             break
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scenario", _BACKGROUND)
 async def test_some_deaths_of_what_happens_by_itself(scenario: Scenario, fresh: Fresh) -> None:
-    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(1000))
-    print(f"EXPLORER_SEED={seed}")  # noqa: T201
-    drawn = random.Random(f"{scenario.name} {seed}")
+    drawn = random.Random(f"{scenario.name} {_seed(scenario, 1000)}")
     for _ in range(2):
         await _run(scenario, fresh(), End(drawn.choice(WAYS), drawn.randint(1, 20), leapt=True))
 
@@ -108,19 +114,20 @@ async def test_every_commit_in_every_way(scenario: Scenario, when: When, fresh: 
     await _commits(scenario, range(1, LONGEST), itertools.repeat(when), fresh)
 
 
-async def _several_ends(scenario: Scenario, seed: int, fresh: Fresh) -> int:
-    drawn = random.Random(f"{scenario.name} {seed}")
+async def _several_ends(scenario: Scenario, number: int, fresh: Fresh) -> int:
+    drawn = random.Random(f"{scenario.name} {number}")
     ends = [End(drawn.choice(WAYS), drawn.randint(1, 14)) for _ in range(drawn.randint(2, 4))]
-    print(f"seed {seed}: {ends}")  # noqa: T201
+    print(f"seed {number}: {ends}")  # noqa: T201
     return await _run(scenario, fresh(), *ends)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_several_ends(scenario: Scenario, fresh: Fresh) -> None:
     most = 0
-    for seed in range(SEEDS):
-        most = max(most, await _several_ends(scenario, seed, fresh))
-        if seed >= 1 and most > 1:
+    for number in range(SEEDS):
+        most = max(most, await _several_ends(scenario, number, fresh))
+        if number >= 1 and most > 1:
             return
     pytest.fail("some of them come one after the other")
 
@@ -128,8 +135,8 @@ async def test_several_ends(scenario: Scenario, fresh: Fresh) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("scenario", _SCENARIOS + _BACKGROUND)
 async def test_very_many_ends(scenario: Scenario, fresh: Fresh) -> None:
-    for seed in range(2, 1000):
-        await _several_ends(scenario, seed, fresh)
+    for number in range(2, 1000):
+        await _several_ends(scenario, number, fresh)
 
 
 async def test_a_reminder_that_dies_twice_is_told_of_and_tried_again(fresh: Fresh) -> None:
@@ -145,6 +152,7 @@ async def test_a_reminder_that_dies_twice_is_told_of_and_tried_again(fresh: Fres
     assert given_up
 
 
+@pytest.mark.soak
 async def test_two_crashes_of_one_turn_are_one_notice(fresh: Fresh) -> None:
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == "blocks")
     given_up = 0

@@ -22,8 +22,8 @@ from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE
+from tests.watch import PATIENCE
 
-PATIENCE = 20.0
 Fresh = Callable[[], Path]
 
 

@@ -180,5 +180,5 @@ class Listener(Bot):
 TestBot = Bot.TestCase
 TestListener = Listener.TestCase
 # Not shrunk: an example that is stuck takes seconds to fail, and shrinking tries hundreds.
-TestBot.settings = settings(fewer(25), stateful_step_count=20, phases=[Phase.generate])
-TestListener.settings = settings(TestBot.settings, max_examples=settings.default.max_examples // 5)
+TestBot.settings = settings(fewer(13), stateful_step_count=20, phases=[Phase.generate])
+TestListener.settings = settings(TestBot.settings, max_examples=max(10, TestBot.settings.max_examples // 5))

@@ -52,13 +52,12 @@ from tests.crash.served import SERVER, server_of
 from tests.crash.ticks import Ticks
 from tests.serving import assemble
 from tests.stored import Stored
+from tests.watch import PATIENCE
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
 SESSION = "agent:main:telegram:direct:A"
 """Of the owner, where there is one."""
-PATIENCE = 30.0
-"""Real seconds after which a world that does not come to rest is stuck."""
 T = TypeVar("T")
 Person = Callable[["World"], Awaitable[None]]
 
@@ -81,7 +80,7 @@ class World:
     again: int = 2
     places: int = 4
     drain_seconds: float = 0.0
-    timeout_seconds: float = 600.0
+    timeout_seconds: float = 6000.0
     debounce: int = 0
     seed: int = 0
     speed: int = SPEED
@@ -128,7 +127,7 @@ class World:
         self._gates: dict[str, asyncio.Event] = {}
         self._person_done = False
         self._began = time.monotonic()
-        self.stored = Stored(self.root / "state", keep=True)
+        self.stored = Stored(self.root / "state")
         self.service: Service | None = None
         self.ticks: Ticks | None = None
         self.process: Process | None = None

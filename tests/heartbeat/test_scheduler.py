@@ -8,6 +8,7 @@ import pytest
 
 from heartbeat import scheduler
 from heartbeat.scheduler import Scheduler
+from tests.watch import PATIENCE
 
 
 class Ticks:
@@ -33,7 +34,7 @@ class Ticks:
             self.under_way -= 1
 
     async def have_been(self, count: int) -> None:
-        async with asyncio.timeout(30), self._told:
+        async with asyncio.timeout(PATIENCE), self._told:
             await self._told.wait_for(lambda: self.count >= count)
 
 

@@ -1,76 +1,54 @@
-"""`python -m tests.mutants [name or area …]`: says of each deliberate fault whether its tests notice it.
+"""`python -m tests.mutants`: tries deliberate faults, and ends with 1 unless all are noticed.
 
-Ends with 1 unless all were noticed. The tests are run once without any fault first: only those that pass can notice.
+With modules, a revision or a sample it tries small faults that a machine makes, and reports those that no test notices.
 """
 
 import argparse
 import difflib
 import sys
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from queue import SimpleQueue
 
 from rich.console import Console
 
-from tests.mutants import Fault, every
-from tests.mutants._copy import Copy, NotRun
+from tests.mutants import every, faults, survey
 
-WORKERS = 2
-_STYLES = {True: "green", False: "bold red"}
+ROOT = Path(__file__).parents[2]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Try the faults named, or all. Returns the exit code."""
+    """Try what is asked for. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help="a fault, or an area: store, delivery, …")
-    names = parser.parse_args(arguments).names
+    parser.add_argument("--modules", nargs="+", metavar="MODULE", help="all machine mutants of agent.calls.claims …")
+    parser.add_argument("--changed", metavar="REVISION", help="those of the functions changed since, such as main")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of the whole product")
+    parser.add_argument(
+        "--like", type=Path, metavar="FILE", help="those of a file that --out made, of another checkout"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--out", type=Path, help="a file for a line of JSON on each; continued when it exists")
+    parser.add_argument("--workers", type=int, default=faults.WORKERS)
+    given = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    if given.modules or given.changed or given.sample or given.like:
+        mutants = survey.of_modules(ROOT, given.modules or ())
+        mutants += survey.changed(ROOT, given.changed) if given.changed else []
+        mutants += survey.draw(ROOT, given.sample, given.seed) if given.sample else []
+        mutants += survey.like(given.like) if given.like else []
+        survey.report(survey.try_all(mutants, ROOT, given.workers, given.out), console)
+        if given.modules:
+            survey.with_mutmut_too(ROOT, given.modules, given.workers, console)
+        return 0
     found = {fault.name: fault for fault in every()}
     known = [*found, *dict.fromkeys(name.partition("/")[0] for name in found)]
-    for name in names:
+    for name in given.names:
         if name not in known:
             nearest = difflib.get_close_matches(name, known, 1)
             parser.error(f"no such fault: {name}" + (f"; the nearest is {nearest[0]}" if nearest else ""))
-    chosen = [fault for name, fault in found.items() if not names or {name, name.partition("/")[0]} & set(names)]
-    return 0 if try_all(chosen, Path(__file__).parents[2], Console(highlight=False)) else 1
-
-
-def try_all(faults: Sequence[Fault], root: Path, console: Console) -> bool:
-    """Try faults in copies of the checkout `root`, two at a time. Returns whether all were noticed."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as home:
-        copies: SimpleQueue[Copy] = SimpleQueue()
-        for number in range(WORKERS):
-            copies.put(Copy(root, Path(home) / str(number)))
-
-        def attempt(fault: Fault) -> tuple[bool, str]:
-            copy = copies.get()
-            try:
-                return copy.attempt(fault)
-            finally:
-                copies.put(copy)
-
-        copy = copies.get()
-        try:
-            failing = copy.failing(sorted({test for fault in faults for test in fault.tests}))
-        except NotRun as error:
-            console.print(f"Without any fault: {error}", style=_STYLES[False], markup=False)
-            return False
-        copies.put(copy)
-        lost = [f"{fault.name}: {test}" for fault in faults for test in fault.tests if failing(test)]
-        if lost:
-            console.print("Fails without any fault:", *lost, sep="\n  ", style=_STYLES[False], markup=False)
-            return False
-        good = True
-        with ThreadPoolExecutor(WORKERS) as pool:
-            running = {pool.submit(attempt, fault): fault for fault in faults}
-            for done in as_completed(running):
-                noticed, said = done.result()
-                good &= noticed
-                line = f"{running[done].name:52} {said}"
-                console.print(line, style=_STYLES[noticed], soft_wrap=True, markup=False)
-    console.print(f"{len(faults)} faults, " + ("all noticed" if good else "not all noticed"))
-    return good
+    names = set(given.names)
+    chosen = [fault for name, fault in found.items() if not names or {name, name.partition("/")[0]} & names]
+    return 0 if faults.try_all(chosen, ROOT, console) else 1
 
 
 if __name__ == "__main__":

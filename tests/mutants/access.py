@@ -1,357 +1,247 @@
-"""Who gets in, and what others may see."""
+"""People: who is let in, who decides, and what a guest may see."""
 
-from tests.mutants import Fault
+from tests.mutants import Fault, code, fault, text
 
-FAULTS = (
-    Fault(
-        "access/rules-of-another-account",
-        "Conversations.section",
-        "found = self.accounts.of(place)",
-        "found = next(one for one in self.accounts if one.channel.name == place.channel)",
-        ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
-    ),
-    Fault(
-        "access/accounts-share-a-session",
-        "Conversations.session_key",
-        "with_account = origin.place.channel in self.several",
-        "with_account = False",
-        ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
-    ),
-    Fault(
-        "access/groups-let-in",
-        "Groups.of",
-        'or (self.policy == "allowlist" and not found)',
-        "",
-        (
-            "tests/bot/people/test_access.py::test_groups_are_let_in_by_id_and_their_people_by_id_and_role",
-            "tests/bot/inbound/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",
-        ),
-    ),
-    Fault(
-        "access/every-message-of-a-stranger-kept",
-        "_bounded",
-        "event_key=message.event_key if reason is Cause.PAIRING else key",
-        "event_key=message.event_key",
-        ("tests/bot/inbound/test_inbound.py::test_a_stranger_is_told_nothing_and_costs_one_small_message",),
-    ),
-    Fault(
+_PIPELINE = "tests/agent/calls/test_pipeline.py::test_"
+_PLAIN_WORDS = "tests/bot/approvals/test_plain_words.py::test_"
+_ACCESS = "tests/bot/gateway/test_access.py::test_"
+_PAIRING = "tests/bot/inbound/test_pairing.py::test_"
+_PEOPLE = "tests/bot/people/test_people.py::test_"
+_DATABASE = "tests/bot/store/test_database.py::test_"
+
+FAULTS: tuple[Fault, ...] = (
+    fault(
         "access/any-token",
         "Guard._refusal",
-        "hmac.compare_digest(sent.strip(), self._token)",
-        "sent",
-        ("tests/bot/gateway/test_access.py::test_a_wrong_token_is_refused",),
+        code("hmac.compare_digest(A.strip(), self._token)", "A"),
+        f"{_ACCESS}a_wrong_token_is_refused",
     ),
-    Fault(
+    fault(
         "access/commands-see-the-environment",
         "scrubbed",
-        "**kept, ",
-        "**environ, ",
-        ("tests/agent/tools/test_exec.py::test_sees_no_secret_no_input_and_no_terminal",),
+        code(
+            "{'PATH': _DEFAULT_PATH, **A, 'TERM': 'dumb', **SAFE_ENVIRONMENT}",
+            "{'PATH': _DEFAULT_PATH, **environ, 'TERM': 'dumb', **SAFE_ENVIRONMENT}",
+        ),
+        "tests/agent/tools/test_exec.py::test_sees_no_secret_no_input_and_no_terminal",
     ),
-    Fault(
+    fault(
         "access/two-processes-one-store",
         "lock_directory",
-        "fcntl.LOCK_EX | fcntl.LOCK_NB",
-        "fcntl.LOCK_SH | fcntl.LOCK_NB",
-        (
-            "tests/bot/store/test_database.py::test_a_second_process_is_refused_until_the_first_is_gone_however_it_ended",
-        ),
+        code("fcntl.LOCK_EX", "fcntl.LOCK_SH"),
+        f"{_DATABASE}a_second_process_is_refused_until_the_first_is_gone_however_it_ended",
     ),
-    Fault(
-        "access/others-may-read-the-store",
-        "Database.open",
-        "os.O_CREAT | os.O_RDWR, 0o600)",
-        "os.O_CREAT | os.O_RDWR, 0o644)",
-        ("tests/bot/store/test_database.py::test_nobody_else_may_read_it",),
-    ),
-    Fault(
-        "access/foreign-hosts-answered",
-        "_local_refusal",
-        "if not _LOOPBACK_HOST.fullmatch(host):",
-        "if False:",
-        (
-            "tests/bot/gateway/test_access.py::test_without_a_token_web_pages_stay_outside",
-            "tests/bot/gateway/test_access.py::test_the_rules_hold_for_every_route",
-        ),
-    ),
-    Fault(
+    fault(
         "access/programs-are-trusted-without-a-token",
         "is_trusted",
-        "is not ChatKind.API or origin.sender == OWNER",
-        "is not None",
-        (
-            "tests/bot/gateway/test_access.py::test_without_a_token_the_service_is_nobodys_business",
-            "tests/bot/gateway/test_access.py::test_commands_of_this_machine_are_not_for_those_without_a_token",
-        ),
+        code("A.place.kind is not ChatKind.API or A.sender == OWNER", "A.place.kind is not None"),
+        f"{_ACCESS}without_a_token_the_service_is_nobodys_business",
+        f"{_ACCESS}commands_of_this_machine_are_not_for_those_without_a_token",
     ),
-    Fault(
-        "access/all-sessions-open-without-a-token",
-        "Caller.sessions",
-        '"agent:main:http:direct:" if self is Caller.PERSON else ""',
-        '""',
-        ("tests/bot/gateway/test_access.py::test_without_a_token_there_are_only_sessions_of_ones_own",),
-    ),
-    Fault(
+    fault(
         "access/everybody-has-the-token",
         "Guard.__init__",
-        "Caller.PERSON if token is None else Caller.TOKEN",
-        "Caller.TOKEN",
-        ("tests/bot/gateway/test_access.py::test_without_a_token_there_are_only_sessions_of_ones_own",),
+        code("Caller.PERSON if A is None else Caller.TOKEN", "Caller.TOKEN"),
+        f"{_ACCESS}without_a_token_there_are_only_sessions_of_ones_own",
     ),
-    Fault(
-        "access/runs-of-others-shown",
-        "seen_by",
-        " or not view.session_key.startswith(caller.sessions)",
-        "",
-        (
-            "tests/bot/gateway/test_access.py::test_without_a_token_there_are_only_sessions_of_ones_own[agent:main:main]",
-        ),
-    ),
-    Fault(
-        "access/others-heard-as-they-speak",
-        "Subscription._wants",
-        "wanted and session_key.startswith(self.sessions)",
-        "wanted",
-        ("tests/bot/gateway/test_access.py::test_without_a_token_nothing_is_heard_of_other_sessions",),
-    ),
-    Fault(
+    fault(
         "access/what-others-said-is-replayed",
         "Reads.events_after",
-        "instr(session_key, ?5) = 1",
-        "?5 = ?5",
-        ("tests/bot/gateway/test_access.py::test_without_a_token_nothing_is_heard_of_other_sessions",),
+        text("instr(session_key, ?5) = 1", "?5 = ?5"),
+        f"{_ACCESS}without_a_token_nothing_is_heard_of_other_sessions",
     ),
-    Fault(
-        "access/strangers-named-each-time",
-        "Pipeline._name",
-        "            self._named.add(name)\n",
-        "",
-        ("tests/bot/inbound/test_inbound.py::test_a_stranger_is_named_once_in_the_log",),
-    ),
-    Fault(
-        "access/members-not-asked",
-        "refusal",
-        "if _listed(origin, group) or",
-        "if True or",
-        (
-            "tests/bot/inbound/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",
-        ),
-    ),
-    Fault(
-        "access/bots-always-heard",
-        "refusal",
-        "if origin.by_bot and not account.allow_bots:",
-        "if False:",
-        ("tests/bot/inbound/test_groups.py::test_bots_are_ignored_or_let_in_until_only_bots_talk",),
-    ),
-    Fault(
-        "access/a-bot-may-be-an-owner",
-        "People.is_owner",
-        " and not origin.by_bot",
-        "",
-        ("tests/bot/inbound/test_groups.py::test_a_bot_is_no_owner_whatever_its_id",),
-    ),
-    Fault(
-        "access/owners-open-closed-direct-messages",
-        "refusal",
-        'if policy == "disabled":',
-        'if policy == "disabled" and not is_owner:',
-        ("tests/bot/people/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
-    ),
-    Fault(
-        "access/a-code-for-the-allowlist",
-        "refusal",
-        'if policy != "pairing" or not',
-        "if not",
-        ("tests/bot/people/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
-    ),
-    Fault(
-        "access/a-second-code-within-the-hour",
-        "_held",
-        "until > now or pending",
-        "pending",
-        (
-            "tests/bot/inbound/test_pairing.py::test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_the_first",
-        ),
-    ),
-    Fault(
-        "access/codes-for-everybody",
-        "_held",
-        " or pending >= MOST_PENDING",
-        "",
-        (
-            "tests/bot/persistence/test_people.py::test_few_wait_at_once_and_who_is_shut_out_stays_so",
-            "tests/bot/inbound/test_pairing.py::test_only_few_are_given_a_code_and_the_rest_is_told_nothing",
-        ),
-    ),
-    Fault(
-        "access/who-was-denied-asks-again",
-        "_held",
-        'standing == "blocked" or until',
-        "until",
-        ("tests/bot/persistence/test_people.py::test_few_wait_at_once_and_who_is_shut_out_stays_so",),
-    ),
-    Fault(
+    fault(
         "access/a-code-is-good-twice",
         "People.settle",
-        'if person.standing != "pending" or person.until',
-        "if person.until and person.until",
-        (
-            "tests/bot/persistence/test_people.py::test_a_code_is_given_once_and_lets_in_once",
-            "tests/bot/inbound/test_pairing.py::test_a_code_is_good_once",
-        ),
+        code("B.standing != 'pending' or B.until <= A", "B.until and B.until <= A"),
+        "tests/bot/persistence/test_people.py::test_a_code_is_given_once_and_lets_in_once",
+        f"{_PAIRING}a_code_is_good_once",
     ),
-    Fault(
-        "access/a-code-is-good-for-ever",
-        "People.settle",
-        " or person.until <= now",
-        "",
-        ("tests/bot/persistence/test_people.py::test_it_is_good_for_an_hour",),
-    ),
-    Fault(
+    fault(
         "access/codes-are-kept-readable",
         "digest",
-        'hashlib.sha256(code.strip().upper().encode("utf-8", "replace")).hexdigest()',
-        "code.strip().upper()",
-        ("tests/bot/inbound/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
+        code("hashlib.sha256(A.strip().upper().encode('utf-8', 'replace')).hexdigest", "A.strip().upper"),
+        f"{_PAIRING}a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",
     ),
-    Fault(
+    fault(
         "access/the-waiting-message-is-forgotten",
         "People._released",
-        "UPDATE inbox SET state='waiting', reason=NULL",
-        "UPDATE inbox SET state='dropped', reason=NULL",
-        ("tests/bot/inbound/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
+        text("state='waiting',", "state='dropped',"),
+        f"{_PAIRING}a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",
     ),
-    Fault(
+    fault(
         "access/owner-commands-for-all",
         "Registry.get",
-        "if command and command.is_for(asker) else None",
-        "",
-        ("tests/bot/inbound/test_pairing.py::test_for_others_the_command_does_not_exist",),
+        code("A if A and A.is_for(B) else None", "A"),
+        f"{_PAIRING}for_others_the_command_does_not_exist",
     ),
-    Fault(
-        "access/paired-people-are-forgotten",
-        "Service.start",
-        "        await self._once_possible(parts.people.load)\n",
-        "",
-        ("tests/bot/inbound/test_pairing.py::test_who_is_made_an_owner_is_one_everywhere",),
-    ),
-    Fault(
-        "access/an-open-gate",
-        "gate",
-        '!= "never" else "shut"',
-        '!= "never" else True',
-        (
-            "tests/bot/people/test_access.py::test_the_gate",
-            "tests/bot/inbound/test_groups.py::test_what_is_not_for_it_starts_nothing",
+    fault(
+        "people/a-code-lets-in-on-every-account",
+        "People.let_in_by",
+        code(
+            "(A, B.place.account, B.sender) in self._paired",
+            "any(((one[0], one[2]) == (A, B.sender) for one in self._paired))",
         ),
+        f"{_PEOPLE}a_code_opens_the_account_that_it_was_given_for",
     ),
-    Fault(
-        "access/what-is-for-others-is-heard",
-        "gate",
-        "message.names_others or ",
-        "",
-        ("tests/bot/people/test_access.py::test_the_gate",),
+    fault(
+        "people/the-store-comes-before-memory",
+        "Pairing.stand",
+        code("self.people.shut_out(B, blocked=C == 'block') if not A else lambda: None", "lambda: None"),
+        f"{_PEOPLE}what_comes_while_it_is_being_stored_is_decided_by_it",
+        f"{_PEOPLE}who_is_blocked_gets_in_nowhere_whatever_lets_them_in",
     ),
-    Fault(
-        "access/commands-of-other-bots",
-        "gate",
-        " or of_another(message)",
-        "",
-        ("tests/bot/people/test_access.py::test_the_gate",),
+    fault(
+        "people/what-others-asked-for-ends-as-well",
+        "_ended",
+        text("(other.channel, other.sender) <> (inbox.channel, inbox.sender))", "0)"),
+        "tests/bot/persistence/test_people.py::test_what_others_asked_for_as_well_goes_on",
     ),
-    Fault(
-        "access/every-thread-is-followed",
-        "_is_for_it",
-        'return item.follows == "open" or _takes_part(db, item, conv_id)',
-        "return True",
-        (
-            "tests/bot/persistence/test_people.py::test_a_message_may_depend_on_whether_the_bot_takes_part",
-            "tests/bot/inbound/test_groups.py::test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other",
-        ),
+    fault(
+        "people/what-waits-is-answered",
+        "_ended",
+        text("state='dropped', reason='", "reason='"),
+        f"{_PEOPLE}what_somebody_asked_for_ends_when_they_are_revoked",
     ),
-    Fault(
-        "access/followed-only-after-the-answer",
-        "_takes_part",
-        " OR EXISTS (SELECT 1 FROM inbox WHERE session_key=?2 AND {WAITING} AND conv_id=?1)",
-        " AND ?2=?2",
-        ("tests/bot/inbound/test_groups.py::test_it_follows_a_thread_from_the_question_on",),
+    fault(
+        "permissions/who-writes-changes-the-prefix",
+        "Permissions._decided",
+        code("self._in_session(A, B)", "self._of_sender(A.messages[0].origin)"),
+        "tests/bot/runs/test_permissions.py::test_the_tools_of_a_session_are_the_same_bytes_whoever_writes",
     ),
-    Fault(
-        "access/bots-talk-for-ever",
-        "_too_many_bots",
-        "return int(count) > MOST_BOTS",
-        "return False",
-        ("tests/bot/persistence/test_people.py::test_bots_alone_are_heard_only_for_a_while",),
+    fault(
+        "permissions/the-first-sender-decides-for-all",
+        "Permissions._decided",
+        code("[A for B in C.messages]", "[A for B in C.messages[:1]]"),
+        "tests/bot/runs/test_permissions.py::test_all_who_wrote_a_turn_count[1-2]",
     ),
-    Fault(
-        "access/a-moved-group-begins-anew",
-        "Conversations.session_key",
-        "self.people.chats(*chat_of(origin.place))[-1]",
-        "origin.place.chat",
-        ("tests/bot/inbound/test_groups.py::test_a_group_whose_id_changes_stays_what_it_was",),
+    fault(
+        "policy/deny-does-not-win",
+        "rules",
+        code("Rule(f'{B}.deny', A, only=False)", "Rule(f'{B}.deny', () if allow else A, only=False)"),
+        "tests/agent/tools/test_schema.py::test_patterns_and_groups",
     ),
-    Fault(
-        "access/a-group-has-all-tools",
-        "Permissions._of_group",
-        'yield f"{_place(account)}.groups.allow.{one}.tools", account.section.groups.allow[one].tools',
-        "yield from ()",
-        ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
+    fault(
+        "approvals/older-words-answer",
+        "meant_by",
+        code("B.sent_at + _CLOCKS if B.sent_at else A", "A"),
+        "tests/bot/approvals/test_decided_elsewhere.py::test_what_was_written_before_a_question_is_no_answer",
     ),
-    Fault(
-        "access/the-prompt-of-a-group-stays-as-it-was",
-        "_fingerprint",
-        "[name, rules, added, tools, room, *skills]",
-        "[name, rules, tools, room, *skills]",
-        ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
+    fault(
+        "approvals/words-answer-one-of-several",
+        "meant_by",
+        code("len(A) == 1", "A"),
+        "tests/bot/approvals/test_decided_elsewhere.py::test_words_that_may_mean_several_questions_answer_none",
     ),
-    Fault(
-        "access/beats-keep-a-session",
-        "Claims._show",
-        "if any(message.kind not in BACKGROUND for _, message, _ in parts):",
-        "if True:",
-        ("tests/bot/inbound/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
+    fault(
+        "approvals/secrets-in-requests",
+        "Pipeline._prepare",
+        code("self._shown(A)", "A"),
+        "tests/bot/approvals/test_decided_elsewhere.py::test_no_secret_is_in_what_is_asked",
     ),
-    Fault(
-        "access/beats-end-a-session",
-        "Claims._begin",
-        "begins_anew(session_key) if background else self.stale(",
-        "self.stale(",
-        ("tests/bot/inbound/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
+    fault(
+        "approvals/any-beginning-of-an-id-counts",
+        "Approvals.find",
+        code("_NAMED.fullmatch(A)", "A.isalnum()"),
+        "tests/bot/approvals/test_request_ids.py::test_an_id_counts_whole_or_as_it_is_shown",
     ),
-    Fault(
-        "access/a-session-ends-when-it-is-claimed",
-        "Claims._begin",
-        "used_at, first)",
-        "used_at, now)",
-        ("tests/bot/inbound/test_resets.py::test_what_was_written_before_the_end_belongs_to_the_session_before",),
+    fault(
+        "approvals/a-forged-press-is-open-to-everybody",
+        "Requests.is_open_to",
+        code("chat_of(A) == chat_of(B.place)", "message.kind is InboundKind.BUTTON or chat_of(A) == chat_of(B.place)"),
+        "tests/bot/approvals/test_request_ids.py::test_strangers_learn_nothing_of_a_request",
     ),
-    Fault(
-        "access/a-day-that-comes-twice-ends-twice",
-        "_last_end",
-        "for day in (today, today - _DAY))",
-        "for day in (today - _DAY,))",
-        ("tests/bot/inbound/test_resets.py::test_a_day_ends_at_its_time_on_the_wall",),
+    fault(
+        "approvals/an-expired-decision-counts-for-anything",
+        "Decision.allows",
+        code("self.digest == A.digest", "self.state == 'expired' or self.digest == A.digest"),
+        "tests/bot/approvals/test_decided_elsewhere.py::test_what_expired_counts_for_what_was_shown",
     ),
-    Fault(
-        "access/deletions-without-a-sender-are-refused",
-        "refusal",
-        "if message.kind is InboundKind.DELETE and not origin.sender:",
-        "if False:",
-        (
-            "tests/bot/inbound/test_edits.py::test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted_it",
-            "tests/wire/test_platforms_people.py::"
-            "test_deletions_on_discord_are_carried_out_also_of_messages_from_before_the_start",
-        ),
+    fault(
+        "plain-words/the-first-word-decides",
+        "decision",
+        code("A in _YES", "(A.split() or [''])[0] in _YES"),
+        f"{_PLAIN_WORDS}the_words_that_decide_are_few_and_stand_alone",
+        f"{_PLAIN_WORDS}a_reply_in_other_words_is_asked_back",
     ),
-    Fault(
-        "access/a-code-does-not-answer-the-command",
-        "Routing._held",
-        "((replace(first, respond=message.respond), *rest) for first, *rest in told)",
-        "((first, *rest) for first, *rest in told)",
-        (
-            "tests/wire/test_platforms_people.py::"
-            "test_a_stranger_who_uses_a_command_on_discord_is_given_the_code_as_its_answer",
-        ),
+    fault(
+        "plain-words/several-wait",
+        "_last_in",
+        code("len({A[0] for A in B}) != 1", "not B"),
+        f"{_PLAIN_WORDS}a_plain_word_that_may_be_about_something_else_decides_nothing[two]",
+    ),
+    fault(
+        "plain-words/words-of-somebody-else",
+        "meant_by",
+        code("(None, ()) if B.forwarded else A", "A"),
+        f"{_PLAIN_WORDS}a_plain_word_that_may_be_about_something_else_decides_nothing[forwarded]",
+    ),
+    fault(
+        "plain-words/in-a-group-without-a-reply",
+        "meant_by",
+        code("A.kind is ChatKind.DIRECT", "A.kind is not ChatKind.API"),
+        f"{_PLAIN_WORDS}in_a_group_only_a_reply_decides",
+    ),
+    fault(
+        "pipeline/hooks-come-behind-validation",
+        "Pipeline._prepare",
+        code("A.arguments", "repaired(call, self._spec.tools.by_name).arguments"),
+        f"{_PIPELINE}the_order_of_the_steps",
+        f"{_PIPELINE}what_a_person_allows_is_what_hooks_have_made_of_it",
+    ),
+    fault(
+        "pipeline/secrets-in-results",
+        "Pipeline._result",
+        code("self._spec.overflow.clean(well_formed(A.text))", "well_formed(A.text)"),
+        f"{_PIPELINE}no_secret_is_stored_told_or_sent",
+        f"{_PIPELINE}a_long_result_has_no_secret_in_its_file",
+    ),
+    fault(
+        "pipeline/a-secret-in-two-pieces",
+        "Mask.feed",
+        code("len(A) - (0 if B else self._withheld(A))", "len(A)"),
+        f"{_PIPELINE}no_secret_is_stored_told_or_sent",
+    ),
+    fault(
+        "tools/arguments-not-checked",
+        "parse_arguments",
+        code("B.parameters.model_validate_json(A)", "B.parameters.model_construct(**json.loads(A))"),
+        "tests/agent/tools/test_schema.py::test_mistakes_are_explained",
+    ),
+    fault(
+        "rooms/two-make-one-at-once",
+        "Rooms.enter",
+        code("self._making", "asyncio.Lock()"),
+        "tests/bot/runs/test_rooms.py::test_two_sessions_of_one_room_begin_at_once",
+    ),
+    fault(
+        "rooms/one-id-of-an-owner-is-enough",
+        "Rooms._is_owners",
+        code("all", "any"),
+        "tests/bot/runs/test_rooms.py::test_the_room_of_a_session",
+    ),
+    fault(
+        "rooms/answers-send-files-of-the-workspace",
+        "AnswerFiles.named",
+        code("self._rooms.inside(self._session_key)", "self._rooms.inside('agent:main:main')"),
+        "tests/bot/runs/test_room_changes.py::test_files_that_are_sent_are_those_of_the_room[2]",
+    ),
+    fault(
+        "rooms/guests-have-all-tools",
+        "GUEST",
+        code("'message'", "*('message', '*')"),
+        "tests/bot/runs/test_guest_profile.py::test_a_guest_has_what_the_profile_names",
+    ),
+    fault(
+        "rooms/the-best-of-them-decides",
+        "Permissions._decided",
+        code("any", "all"),
+        "tests/bot/runs/test_guest_profile.py::test_a_turn_of_several_people_has_the_rights_of_the_least",
+    ),
+    fault(
+        "rooms/a-link-is-sent",
+        "OutgoingFile.open",
+        code("os.O_RDONLY | os.O_NOFOLLOW", "os.O_RDONLY"),
+        "tests/wire/test_channel_contract.py::test_no_link_leads_to_another_file",
     ),
 )

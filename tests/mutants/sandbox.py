@@ -1,539 +1,279 @@
-"""Sandboxes: what holds commands in, the proof that it does, and which command gets how much."""
+"""Sandbox: what holds commands in, the proof that it does, which command gets how much, and the web."""
 
-from tests.mutants import Fault
+from tests.mutants import Fault, code, fault, text
 
-_BUBBLEWRAP = "agent/sandbox/backends.py"
-_FILTERS = "agent/sandbox/filters.py"
+_FILTERS = "tests/agent/sandbox/test_filters.py::test_"
 _PROOF = "tests/agent/sandbox/test_proof.py::test_"
-_HOLDS = f"{_PROOF}where_the_machine_lets_it_each_holds"
-_NOTICED = f"{_PROOF}each_way_out_is_noticed"
-_NOTHING = f"{_PROOF}where_nothing_holds_a_command_everything_gets_through"
-_INSIDE = "tests/agent/sandbox/test_inside.py::test_"
-_REFUSALS = f"{_INSIDE}refusals_come_in_the_words_of_the_system_and_it_is_said_what_it_had"
-_VARIABLES = f"{_INSIDE}variables_reach_the_command_and_nothing_before_it"
-_KEPT = "tests/agent/sandbox/test_kept.py::test_"
-_ENDS = "tests/agent/sandbox/test_ends.py::test_"
-_BOUNDS = "tests/agent/sandbox/test_bounds.py::test_"
-_FILTER = "tests/agent/sandbox/test_filters.py::test_"
-_CALLS = f"{_FILTER}each_call_gets_what_it_should"
-_ARGUMENTS = f"{_FILTER}arguments_decide_about_some"
-_UNKNOWN = f"{_FILTER}what_is_not_allowed_is_not_known"
-_OTHER = f"{_FILTER}calls_of_another_kind_of_machine_fail"
-_LEVELS = "tests/agent/sandbox/test_levels.py::test_"
-_TABLE = "tests/agent/tools/test_permission.py::test_what_runs_where_what_is_asked_and_what_is_refused"
-_PERMISSION = "tests/agent/tools/test_permission.py::test_"
-_SEATBELT = "tests/agent/sandbox/test_seatbelt.py::test_"
 
-FAULTS = (
-    Fault(
+FAULTS: tuple[Fault, ...] = (
+    fault(
         "sandbox/network-shared",
         "Bubblewrap.launch",
-        'network, works = view.level == "network", view',
-        "network, works = True, view",
-        (_HOLDS,),
+        code("A.level == 'network'", "True"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
+    fault(
         "sandbox/room-written-by-looks",
         "Bubblewrap.launch",
-        '"--bind" if works else "--ro-bind"',
-        '"--bind"',
-        (_HOLDS,),
+        code("'--bind' if A else '--ro-bind'", "'--bind'"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
+    fault(
         "sandbox/all-files-seen",
         "Bubblewrap.launch",
-        "*_system(self.program), *_FOLDERS]",
-        '"--ro-bind", "/", "/", *_FOLDERS]',
-        (_HOLDS,),
+        code(
+            "[*_OWN, *_who(), A, *_system(self.program), *_FOLDERS]",
+            "[*_OWN, *_who(), A, '--ro-bind', '/', '/', *_FOLDERS]",
+        ),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
+    fault(
         "sandbox/kept-files-written",
         "_inner",
-        'words += ["--ro-bind", str(path), str(path)]',
-        'words += ["--bind", str(path), str(path)]',
-        (_HOLDS,),
+        text("--ro-bind", "--bind"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
-        "sandbox/repositories-renamed",
-        "_inner",
-        '        words += ["--bind", str(path), str(path)]  # what is mounted cannot be renamed\n',
-        "        pass\n",
-        (f"{_KEPT}no_command_leads_the_git_of_others",),
-    ),
-    Fault(
-        "sandbox/hidden-files-shown",
-        "Bubblewrap.launch",
-        "                words += _hides(path)\n",
-        "                pass\n",
-        (_HOLDS,),
-    ),
-    Fault(
+    fault(
         "sandbox/no-filter-of-calls",
         "Bubblewrap.launch",
-        "passed=(filters.sockets(network),",
-        "passed=(filters.sockets(True),",
-        (_HOLDS,),
+        code("filters.sockets(A)", "filters.sockets(True)"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
+    fault(
         "sandbox/outlives-its-gate",
-        _BUBBLEWRAP,
-        '_OWN = ("--unshare-all", "--unshare-user", "--die-with-parent", ',
-        '_OWN = ("--unshare-all", "--unshare-user", ',
-        (f"{_ENDS}and_with_its_gate",),
+        "_OWN",
+        code("'--die-with-parent'"),
+        "tests/agent/sandbox/test_ends.py::test_and_with_its_gate",
     ),
-    Fault(
+    fault(
         "sandbox/variables-lead-bubblewrap",
         "Bubblewrap.launch",
-        "            environment={},  # variables",
-        "            environment=view.environment,  # variables",
-        (_VARIABLES,),
+        code("Launch(..., environment={})", "Launch(..., environment=view.environment)"),
+        "tests/agent/sandbox/test_inside.py::test_variables_reach_the_command_and_nothing_before_it",
     ),
-    Fault(
-        "sandbox/root-folder-written",
-        "Bubblewrap.launch",
-        'words += ["--remount-ro", "/", "--chdir"',
-        'words += ["--chdir"',
-        (_REFUSALS,),
-    ),
-    Fault(
-        "sandbox/devices-added",
-        _BUBBLEWRAP,
-        ', "--remount-ro", "/dev")',
-        ")",
-        (_REFUSALS,),
-    ),
-    Fault(
-        "sandbox/memory-without-bound",
-        _BUBBLEWRAP,
-        '_SIZE = ("--size", str(TEMPORARY_BYTES))',
-        "_SIZE = ()",
-        (f"{_INSIDE}folders_in_memory_are_bounded",),
-    ),
-    Fault(
-        "sandbox/bubblewrap-without-bounds",
-        "Bubblewrap.launch",
-        "bounds=BOUNDS",
-        "bounds=None",
-        (f"{_BOUNDS}it_may_have_so_many_processes",),
-    ),
-    Fault(
+    fault(
         "sandbox/sandlock-hidden-files-shown",
         "_readable",
-        "or any(os.path.samestat(status, one) for one in hidden):",
-        "or False:",
-        (_HOLDS,),
+        code("any(os.path.samestat(A, B) for B in C)", "False"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
-        "sandbox/sandlock-signals",
-        "agent/sandbox/sandlock_run.py",
-        "_FILES, _NETWORK, _SCOPES = (1 << 16) - 1, 3, 3",
-        "_FILES, _NETWORK, _SCOPES = (1 << 16) - 1, 3, 0",
-        (_HOLDS,),
-    ),
-    Fault(
-        "sandbox/sandlock-links-granted",
-        "_readable",
-        "if stat.S_ISLNK(status.st_mode) or any",
-        "if any",
-        (f"{_KEPT}beneath_landlock_a_link_is_granted_nothing",),
-    ),
-    Fault(
-        "sandbox/proc-written",
-        "_inner",
-        '[*_WITHIN, "--remount-ro", "/proc"]',
-        "[*_WITHIN]",
-        (_HOLDS,),
-    ),
-    Fault(
-        "sandbox/work-beneath-landlock",
-        "Permission.of",
-        'wanted if wanted in self.held else "host"',
-        "wanted",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/leases",
-        _FILTERS,
-        '    Rule("fcntl", errno.EINVAL, 1, unless=_FCNTL),\n',
-        "",
-        (_ARGUMENTS,),
-    ),
-    Fault(
-        "sandbox/datagrams-of-pairs",
-        _FILTERS,
-        '    Rule("socketpair", errno.EACCES, 1, unless=_STREAMS),\n',
-        "",
-        (_ARGUMENTS,),
-    ),
-    Fault(
-        "sandbox/files-that-run-as-the-service",
-        _FILTERS,
-        "only_with=(2, _CREATES)",
-        "only_with=(2, 0)",
-        (_ARGUMENTS,),
-    ),
-    Fault(
-        "sandbox/unknown-calls",
-        "_program",
-        "    code.append((_RETURN, 0, 0, _FAIL | errno.ENOSYS))",
-        "    code.append((_RETURN, 0, 0, _ALLOW))",
-        (_UNKNOWN,),
-    ),
-    Fault(
+    fault(
         "sandbox/sandlock-attributes-changed",
         "Sandlock.launch",
-        "passed=(filters.attributes(), ",
-        "passed=(filters.sockets(False), ",
-        (_HOLDS,),
+        code("filters.attributes()", "filters.sockets(False)"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
+    fault(
         "sandbox/variables-lead-sandlock",
         "Sandlock.launch",
-        "            environment={},\n",
-        "            environment=view.environment,\n",
-        (_VARIABLES,),
+        code("Launch(..., environment={})", "Launch(..., environment=view.environment)"),
+        "tests/agent/sandbox/test_inside.py::test_variables_reach_the_command_and_nothing_before_it",
     ),
-    Fault(
+    fault(
         "sandbox/calls-of-32-bits",
         "_program",
-        "        (_EQUAL, 1, 0, _ARCHS[machine]),",
-        "        (_EQUAL, 1, 1, _ARCHS[machine]),",
-        (_OTHER,),
+        code("(_EQUAL, 1, 0, _ARCHS[A])", "(_EQUAL, 1, 1, _ARCHS[A])"),
+        f"{_FILTERS}calls_of_another_kind_of_machine_fail",
     ),
-    Fault(
+    fault(
         "sandbox/user-namespaces",
-        _FILTERS,
-        '    Rule("unshare", errno.EPERM, 0, _ANY_BIT, _NEW_NAMESPACES | _NEW_TIME),\n',
-        "",
-        (_CALLS,),
+        "_ALWAYS",
+        code("Rule('unshare', errno.EPERM, 0, _ANY_BIT, _NEW_NAMESPACES | _NEW_TIME)"),
+        f"{_FILTERS}each_call_gets_what_it_should",
     ),
-    Fault(
-        "sandbox/unix-sockets-with-network",
-        _FILTERS,
-        "_FAMILIES = (_AF_INET, ",
-        "_FAMILIES = (_AF_UNIX, _AF_INET, ",
-        (_CALLS,),
+    fault(
+        "sandbox/unknown-calls",
+        "_program",
+        code("code.append((_RETURN, 0, 0, _FAIL | errno.ENOSYS))", "code.append((_RETURN, 0, 0, _ALLOW))"),
+        f"{_FILTERS}what_is_not_allowed_is_not_known",
     ),
-    Fault(
-        "sandbox/rights-by-descriptor",
-        _FILTERS,
-        '"fremovexattr", "fchmod", "fchown"),',
-        '"fremovexattr", "fchown"),',
-        (_CALLS,),
+    fault(
+        "sandbox/leases",
+        "_ALWAYS",
+        code("Rule('fcntl', errno.EINVAL, 1, unless=_FCNTL)"),
+        f"{_FILTERS}arguments_decide_about_some",
     ),
-    Fault(
-        "sandbox/proof-believes-the-probe",
-        "prove",
-        "        if _state(house) != before:",
-        "        if False:",
-        (_NOTHING,),
+    fault(
+        "sandbox/datagrams-of-pairs",
+        "_ALWAYS",
+        code("Rule('socketpair', errno.EACCES, 1, unless=_STREAMS)"),
+        f"{_FILTERS}arguments_decide_about_some",
     ),
-    Fault(
-        "sandbox/proof-of-looks-alone",
-        "_proved",
-        "for level in sandbox.levels:",
-        "for level in sandbox.levels[:1]:",
-        (f"{_PROOF}each_level_is_proved",),
+    fault(
+        "sandbox/files-that-run-as-the-service",
+        "_ALWAYS",
+        code("(2, _CREATES)", "(2, 0)"),
+        f"{_FILTERS}arguments_decide_about_some",
     ),
-    Fault(
-        "sandbox/proof-is-silent",
-        "_run",
-        'raise ValueError(said[-1] if said else "it said nothing")',
-        "return []",
-        (f"{_PROOF}one_that_runs_nothing_is_none_and_says_why",),
+    fault(
+        "sandbox/other-protocols-of-the-kernel",
+        "_WITH_NETWORK",
+        code("Rule('socket', errno.EACCES, 2, _AT_LEAST, 1, only_with=A)"),
+        f"{_FILTERS}each_call_gets_what_it_should",
     ),
-    Fault(
-        "sandbox/instruction-files-made-by-commands",
-        "kept_of",
-        "        if not path.exists():\n            _make(path)\n",
-        "        if not path.exists():\n            continue\n",
-        (f"{_KEPT}what_is_missing_is_made_so_that_nobody_else_can",),
+    fault(
+        "sandbox/proc-written",
+        "_inner",
+        code("[*_WITHIN, '--remount-ro', '/proc']", "[*_WITHIN]"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
-        "sandbox/links-in-place-of-instruction-files",
-        "kept_of",
-        "if path.is_symlink() or (path.exists() and not path.is_file()):",
-        "if path.exists() and not path.is_file():",
-        (f"{_KEPT}a_link_in_its_place_is_refused",),
+    fault(
+        "sandbox/signals-beneath-landlock",
+        "_landlock",
+        code("(A * 3)(_FILES, _NETWORK, _SCOPES)", "(A * 3)(_FILES, _NETWORK, 0)"),
+        f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
-    Fault(
-        "sandbox/links-in-place-of-kept-folders",
-        "kept_of",
-        "        if (room / name).is_symlink():",
-        "        if False:",
-        (f"{_KEPT}a_link_in_its_place_is_refused",),
+    fault(
+        "sandbox/links-granted-by-landlock",
+        "_readable",
+        code("stat.S_ISLNK(A) or B", "B"),
+        "tests/agent/sandbox/test_kept.py::test_beneath_landlock_a_link_is_granted_nothing",
     ),
-    Fault(
-        "sandbox/settings-in-another-folder",
-        "agent/sandbox/base.py",
-        '"modules", "worktrees", "commondir")',
-        '"modules", "worktrees")',
-        (f"{_KEPT}no_command_leads_the_git_of_others",),
+    fault(
+        "sandbox/work-beneath-landlock",
+        "Permission.of",
+        code("A if A in self.held else 'host'", "A"),
+        "tests/agent/tools/test_permission.py::test_what_runs_where_what_is_asked_and_what_is_refused",
     ),
-    Fault(
-        "sandbox/repositories-of-worktrees-not-kept",
-        "kept_of",
-        "            files.append(path)\n",
-        "            pass\n",
-        (f"{_KEPT}repositories_are_found_wherever_they_lie",),
+    fault(
+        "sandbox/nobody-to-ask-waits",
+        "Requests.put",
+        code("A.alone and B", "False"),
+        "tests/bot/approvals/test_nobody_to_ask.py::test_it_is_refused_at_once",
     ),
-    Fault(
-        "sandbox/links-kept",
-        "kept_of",
-        "if path.is_symlink():  # what",
-        "if False:  # what",
-        (f"{_KEPT}what_is_kept_shows_nothing_that_a_link_names",),
+    fault(
+        "sandbox/repositories-made-meanwhile",
+        "Permission.of",
+        code("tuple(on_host()) if A else ()", "()"),
+        "tests/agent/tools/test_background.py::test_a_repository_made_while_a_command_could_write_is_asked_about",
     ),
-    Fault(
+    fault(
+        "sandbox/forgotten-with-the-command",
+        "Background.made_meanwhile",
+        code("(A & B).union(*C)", "frozenset().union(*C)"),
+        "tests/agent/tools/test_background.py::test_a_repository_made_while_a_command_could_write_is_asked_about",
+    ),
+    fault(
+        "sandbox/folder-by-its-name",
+        "ExecTool._run",
+        code("partial(GatedProcess, A, opened)", "partial(GatedProcess, A, folder)"),
+        "tests/agent/sandbox/test_levels.py::test_a_command_starts_in_the_folder_that_was_looked_at",
+    ),
+    fault(
         "sandbox/links-among-what-leads-git-kept",
         "_leading",
-        "return [path for path in every if not path.is_symlink()]",
-        "return every",
-        (f"{_KEPT}what_is_kept_shows_nothing_that_a_link_names",),
+        code("[A for A in B if not A.is_symlink()]", "B"),
+        "tests/agent/sandbox/test_kept.py::test_what_is_kept_shows_nothing_that_a_link_names",
     ),
-    Fault(
-        "sandbox/no-temporary-folder-removed",
-        "_remove",
-        "    shutil.rmtree(folder, ignore_errors=True)\n",
-        "    pass\n",
-        (f"{_BOUNDS}a_command_that_is_stopped_leaves_no_folder",),
-    ),
-    Fault(
-        "sandbox/any-number-of-processes",
-        "_passed_bound",
-        'if count > bounds["processes"]:',
-        "if False:",
-        (f"{_BOUNDS}it_may_have_so_many_processes",),
-    ),
-    Fault(
-        "sandbox/any-memory",
-        "_passed_bound",
-        '    if memory > bounds["memory"]:',
-        "    if False:",
-        (f"{_BOUNDS}it_may_have_so_much_memory_all_together[bubblewrap-one]",),
-    ),
-    Fault(
-        "sandbox/any-disk",
-        "_passed_bound",
-        'bounds["disk"]:',
-        '20 * bounds["disk"]:',
-        (f"{_BOUNDS}many_files_end_with_the_disk_it_may_take",),
-    ),
-    Fault(
-        "sandbox/files-of-any-size",
-        "main",
-        '        resource.setrlimit(resource.RLIMIT_FSIZE, (bounds["file"], bounds["file"]))\n',
-        "",
-        (f"{_BOUNDS}a_file_grows_to_its_bound_and_no_further",),
-    ),
-    Fault(
+    fault(
         "sandbox/undecided-calls-run",
         "ExecTool._run",
-        "if ask is not None and (context.decision is None or not context.decision.allows(ask)):",
-        "if ask is not None and context.decision is not None and not context.decision.allows(ask):",
-        (f"{_PERMISSION}what_nobody_has_decided_does_not_run",),
+        code("B is not None and (C.decision is None or A)", "B is not None and C.decision is not None and A"),
+        "tests/agent/tools/test_permission.py::test_what_nobody_has_decided_does_not_run",
     ),
-    Fault(
-        "sandbox/decisions-about-something-else",
-        "ExecTool._run",
-        "or not context.decision.allows(ask)",
-        "or False",
-        (f"{_PERMISSION}what_nobody_has_decided_does_not_run",),
-    ),
-    Fault(
+    fault(
         "sandbox/decisions-at-any-level",
         "ExecTool._ask",
-        "where = (verdict.level, self._confinement.name)",
-        "where = (self._confinement.name,)",
-        (f"{_LEVELS}a_decision_counts_at_its_level_and_in_its_sandbox",),
+        code("(A.level, self._confinement.name)", "(self._confinement.name,)"),
+        "tests/agent/sandbox/test_levels.py::test_a_decision_counts_at_its_level_and_in_its_sandbox",
     ),
-    Fault(
+    fault(
         "sandbox/decisions-in-any-sandbox",
         "ExecTool._ask",
-        "where = (verdict.level, self._confinement.name)",
-        "where = (verdict.level,)",
-        (f"{_LEVELS}a_decision_counts_at_its_level_and_in_its_sandbox",),
+        code("(A.level, self._confinement.name)", "(A.level,)"),
+        "tests/agent/sandbox/test_levels.py::test_a_decision_counts_at_its_level_and_in_its_sandbox",
     ),
-    Fault(
-        "sandbox/guests-work",
-        "Permission._level",
-        'if only_look and needs not in (None, "look"):',
-        "if False:",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/guests-without-a-sandbox",
-        "Permission._level",
-        "if only_look and not self.held:",
-        "if False:",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/guests-work-when-they-say-nothing",
-        "Permission._level",
-        "if needs is None and not only_look:",
-        "if needs is None:",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/network-denied-to-words-alone",
-        "Permission._unsaid",
-        'return "work" if (ruled, self.network) == ("network", "deny") else ruled',
-        "return ruled",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/network-denied-to-nobody",
-        "Permission._level",
-        'if needs == "network" and self.network == "deny":',
-        "if False:",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/work-free",
-        "Permission._is_free",
-        '(level == "work" and (full or self.in_sandbox == "allow"))',
-        'level == "work"',
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/network-free",
-        "Permission._is_free",
-        '(level == "network" and (full or self.network == "allow"))',
-        'level == "network"',
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/rules-of-any-level",
-        "Permission.of",
-        "covered = rank(_ruled(judgement)) >= rank(level) and",
-        "covered = bool(_ruled(judgement)) and",
-        (_TABLE,),
-    ),
-    Fault(
-        "sandbox/files-written-without-a-rule",
-        "_ruled",
-        "judgement.covered if by_rule and not judgement.writes else",
-        "judgement.covered if by_rule else",
-        (f"{_PERMISSION}a_rule_gives_no_more_than_what_the_line_does_besides_can_have",),
-    ),
-    Fault(
-        "sandbox/commands-of-the-shell-ruled",
-        "_ruled",
-        "judgement.covered if by_rule and not",
-        "judgement.covered if not",
-        (f"{_PERMISSION}what_the_line_says_decides_where_nothing_else_is_said",),
-    ),
-    Fault(
-        "sandbox/variables-within-rules",
-        "Permission.of",
-        ">= rank(level) and not beyond",
-        ">= rank(level)",
-        (f"{_PERMISSION}what_no_rule_speaks_of_is_asked_about_beyond_the_room",),
-    ),
-    Fault(
-        "sandbox/harmless-lines-with-variables",
-        "Permission.of",
-        "command in HARMLESS and not beyond)",
-        "command in HARMLESS)",
-        (f"{_PERMISSION}what_no_rule_speaks_of_is_asked_about_beyond_the_room",),
-    ),
-    Fault(
-        "sandbox/lines-that-write-look",
-        "Permission._unsaid",
-        'if self._is_free("work") or judgement.writes else "look"',
-        'if self._is_free("work") else "look"',
-        (f"{_LEVELS}a_line_that_redirects_works_where_it_may",),
-    ),
-    Fault(
+    fault(
         "sandbox/paths-end-their-string",
         "_rule",
-        ".replace('\"', '\\\\\"')",
-        "",
-        (f"{_SEATBELT}a_path_cannot_say_more_than_itself",),
+        code("A.replace('\"', '\\\\\"')", "A"),
+        "tests/agent/sandbox/test_seatbelt.py::test_a_path_cannot_say_more_than_itself",
     ),
-    Fault(
+    fault(
         "sandbox/seatbelt-written-by-looks",
         "profile",
-        '() if view.level == "look" else (room,)',
-        "(room,)",
-        (f"{_SEATBELT}nothing_is_allowed_but_what_is_named",),
+        code("() if B.level == 'look' else (A,)", "(A,)"),
+        "tests/agent/sandbox/test_seatbelt.py::test_nothing_is_allowed_but_what_is_named",
     ),
-    Fault(
+    fault(
         "sandbox/probe-reads-no-secret",
         "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('read(secret)', \"read('/-')\")",
-        (_NOTICED,),
+        code("_PROBE.read_text()", "_PROBE.read_text().replace('read(secret)', \"read('/-')\")"),
+        f"{_PROOF}each_way_out_is_noticed",
     ),
-    Fault(
-        "sandbox/probe-shows-no-hidden-file",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('read(\"hidden/secret\")', \"read('/-')\")",
-        (_NOTICED,),
-    ),
-    Fault(
+    fault(
         "sandbox/probe-follows-no-link",
         "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('link\", by_link)', 'link\", lambda: read(\\'/-\\'))')",
-        (_NOTICED,),
+        code("_PROBE.read_text()", "_PROBE.read_text().replace('link\", by_link)', 'link\", lambda: read(\"/-\"))')"),
+        f"{_PROOF}each_way_out_is_noticed",
     ),
-    Fault(
-        "sandbox/probe-changes-no-rights",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('os.chmod(secret, 0o644)', \"read('/-')\")",
-        (_NOTICED,),
+    fault(
+        "files_tools/links-followed",
+        "_FLAGS",
+        code("os.O_NOFOLLOW | os.O_CLOEXEC", "os.O_CLOEXEC"),
+        "tests/agent/tools/test_escapes.py::test_no_path_leads_out",
     ),
-    Fault(
-        "sandbox/probe-sees-no-process",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('see(asked[\"other\"])', \"read('/-')\")",
-        (_NOTICED,),
+    fault(
+        "files_tools/walk-follows-links",
+        "_walk",
+        code("_FOLDER", "os.O_RDONLY | os.O_DIRECTORY"),
+        "tests/agent/tools/test_escapes.py::test_a_folder_that_became_a_link_is_not_gone_into",
     ),
-    Fault(
-        "sandbox/probe-ends-no-process",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('signal.SIGTERM', '0')",
-        (_NOTICED,),
+    fault(
+        "files_tools/git-by-one-spelling",
+        "is_git",
+        code("A.casefold().rstrip('. ')", "A"),
+        "tests/agent/tools/test_escapes.py::test_nothing_is_written_that_git_obeys",
     ),
-    Fault(
-        "sandbox/probe-writes-not-into-the-room",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('must_fail(\"wrote into its room\"', '(lambda *_: 0)(\"\"')",
-        (_NOTICED,),
+    fault(
+        "skills/new-one-is-used-unseen",
+        "Shelf._why_not",
+        code("A == B.digest", "A in (None, B.digest)"),
+        "tests/bot/skills/test_skills.py::test_without_skills_nothing_is_said_and_the_start_is_noted",
     ),
-    Fault(
-        "sandbox/probe-keeps-names",
-        "prove",
-        "_PROBE.read_text()",
-        '_PROBE.read_text().replace(\'os.rename("AGENTS.md", "moved")\', "read(\'/-\')")',
-        (_NOTICED,),
+    fault(
+        "web/private-at-any-port",
+        "Reach.addresses",
+        code("(A, B) in self.private", "A in dict(self.private)"),
+        "tests/agent/web/test_reach.py::test_a_private_host_is_read_where_the_operator_named_it_with_its_port",
     ),
-    Fault(
-        "sandbox/probe-does-without-a-temporary-folder",
-        "prove",
-        "_PROBE.read_text()",
-        "_PROBE.read_text().replace('os.path.join(os.environ[\"TMPDIR\"], \"made\")', 'os.devnull')",
-        (_NOTICED,),
+    fault(
+        "web/azure-let-in",
+        "_CLOUDS",
+        text("168.63.129.16/32 100.100.100.200/32", "100.100.100.200/32"),
+        "tests/agent/web/test_reach.py::test_a_name_with_such_an_address_is_refused[168.63.129.16]",
     ),
-    Fault(
-        "sandbox/limits-of-other-processes",
-        _FILTERS,
-        'for call in ("prlimit64", "sched_setaffinity", "sched_setscheduler")',
-        'for call in ("sched_setaffinity", "sched_setscheduler")',
-        (f"{_FILTER}other_processes_are_left_alone_beneath_landlock",),
+    fault(
+        "web/resolved-again-to-connect",
+        "GuardedTransport.handle_async_request",
+        code("A.copy_with(host=B)", "A"),
+        "tests/agent/web/test_reach.py::test_a_public_address_is_connected_to_exactly",
     ),
-    Fault(
-        "sandbox/folders-above-repositories-not-held",
-        "kept_of",
-        "above=tuple(sorted(above))",
-        "above=()",
-        ("tests/agent/sandbox/test_kept.py::test_a_folder_above_a_repository_cannot_be_renamed",),
+    fault(
+        "web/certificate-for-the-address",
+        "GuardedTransport.handle_async_request",
+        code("{**B.extensions, 'sni_hostname': A}", "{**B.extensions, 'sni_hostname': address}"),
+        "tests/agent/web/test_fetch.py::test_the_certificate_is_checked_for_the_name",
+    ),
+    fault(
+        "web/redirects-unchecked",
+        "Fetcher.get",
+        code(
+            "httpx2.AsyncClient(..., trust_env=False)",
+            "httpx2.AsyncClient(..., trust_env=False, follow_redirects=True)",
+        ),
+        "tests/agent/web/test_fetch.py::test_redirects_are_followed_to_the_end",
+    ),
+    fault(
+        "web/fence-left",
+        "fenced",
+        code("harmless(A).strip", "A.strip"),
+        "tests/agent/web/test_tools.py::test_no_text_leaves_its_fence",
+    ),
+    fault(
+        "web/for-guests",
+        "GUEST",
+        code("'message'", "*('message', 'web_fetch')"),
+        "tests/bot/runs/test_web.py::test_guests_do_not_have_them_unless_they_are_named",
     ),
 )

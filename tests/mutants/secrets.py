@@ -1,173 +1,99 @@
-"""Secrets in what is written down."""
+"""Secrets: in logs, in programs, at models."""
 
-from tests.mutants import Fault
+from tests.mutants import Fault, code, fault
 
-_TEST = "tests/bot/telemetry/test_redaction.py::test_no_secret_is_in_a_log_line"
-_SHAPES = "tests/bot/telemetry/test_shapes.py::test_"
-_CANARY = "tests/bot/telemetry/test_canary.py::test_no_key_is_in_anything_that_it_left"
-_ENVIRONMENTS = "tests/bot/test_environments.py::test_"
-_REFERENCES = "tests/bot/config/test_references.py::test_"
+_SERVERS = "tests/bot/mcp/test_servers.py::test_"
 
-FAULTS = (
-    Fault(
-        "secrets/not-masked",
-        "_within",
-        "yield value.get_secret_value()",
-        "yield from ()",
-        (f"{_TEST}[telegram]",),
-    ),
-    Fault(
-        "secrets/of-accounts-not-masked",
-        "_within",
-        "yield from _within(tuple(value.values()))",
-        "yield from _within(tuple(value.values())[:8])",
-        (f"{_TEST}[second account]",),
-    ),
-    Fault(
-        "secrets/second-key-not-masked",
-        "_within",
-        "        for below in value:",
-        "        for below in value[:1]:",
-        (f"{_TEST}[second key]",),
-    ),
-    Fault(
-        "secrets/key-of-the-environment-not-masked",
-        "environment_secrets",
-        'keys = [environ.get(known.key_variable or "", "")',
-        'keys = [""',
-        (f"{_TEST}[ANTHROPIC_API_KEY]",),
-    ),
-    Fault(
+FAULTS: tuple[Fault, ...] = (
+    fault(
         "secrets/log-lines-not-cleaned",
         "set_up",
-        "redactor.clean(str(line))",
-        "str(line)",
-        (_TEST,),
+        code("A.clean(str(B))", "str(B)"),
+        "tests/bot/telemetry/test_redaction.py::test_no_secret_is_in_a_log_line",
     ),
-    Fault(
-        "secrets/shown-inside-urls",
-        "_starred",
-        "else mask_url(value)[0]",
-        "else value",
-        ("tests/bot/config/test_cli.py::test_get_shows_no_secret_inside_urls_or_parameters",),
-    ),
-    Fault(
-        "secrets/memory-open-to-commands",
-        "shield",
-        "library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)",
-        "pass",
-        ("tests/bot/config/test_shield.py::test_the_process_forgets_secrets_and_is_closed",),
-    ),
-    Fault(
-        "secrets/environment-not-wiped",
-        "shield",
-        "ctypes.memset(address, 0, len(os.fsencode(value)))",
-        "pass",
-        ("tests/bot/config/test_shield.py::test_the_process_forgets_secrets_and_is_closed",),
-    ),
-    Fault(
-        "secrets/the-service-is-not-shielded",
-        "prepare",
-        "    shield(known)\n",
-        "",
-        ("tests/bot/config/test_shield.py::test_a_running_service_shows_no_secret",),
-    ),
-    Fault(
-        "secrets/others-may-read-the-log",
-        "_ToFile._open.private",
-        "os.fchmod(descriptor, 0o600)",
-        "pass",
-        ("tests/bot/telemetry/test_logs.py::test_every_file_of_the_log_is_its_owners_alone",),
-    ),
-    Fault(
-        "secrets/shapes-not-masked",
-        "Redactor.clean",
-        "return shapes.replaced(text, MASK)",
-        "return text",
-        (f"{_SHAPES}it_is_replaced_whole", _CANARY),
-    ),
-    Fault(
-        "secrets/a-shape-in-two-pieces",
-        "Redactor.withheld",
-        "begun = max(begun, shapes.unfinished(text))",
-        "pass",
-        (f"{_SHAPES}it_is_replaced_wherever_it_is_cut",),
-    ),
-    Fault(
-        "secrets/not-as-json-writes-them",
-        "Redactor.learn",
-        "*known, *in_json}",
-        "*known}",
-        (f"{_SHAPES}known_values_are_found_as_json_writes_them",),
-    ),
-    Fault(
-        "secrets/a-model-is-told",
-        "MaskedClient.stream",
-        "if self._holds_secret(request):",
-        "if False:",
-        (f"{_SHAPES}a_model_is_neither_told_nor_says_one",),
-    ),
-    Fault(
+    fault(
         "secrets/a-model-says-one",
         "MaskedClient.stream",
-        "message = masked(part.message, self._redactor)",
-        "message = part.message",
-        (f"{_SHAPES}a_model_is_neither_told_nor_says_one", _CANARY),
+        code("masked(A.message, self._redactor)", "A.message"),
+        "tests/bot/telemetry/test_shapes.py::test_a_model_is_neither_told_nor_says_one",
+        "tests/bot/telemetry/test_canary.py::test_no_key_is_in_anything_that_it_left",
     ),
-    Fault(
+    fault(
         "secrets/an-error-names-one",
         "MaskedClient.stream",
-        "clean(error.detail)",
-        "error.detail",
-        (f"{_SHAPES}an_error_of_a_model_names_none",),
+        code("A(B.detail)", "B.detail"),
+        "tests/bot/telemetry/test_shapes.py::test_an_error_of_a_model_names_none",
     ),
-    Fault(
-        "secrets/what-people-write-is-kept",
-        "unsecret",
-        ".join(texts)) == whole:",
-        ".join(texts)):",
-        (_CANARY,),
-    ),
-    Fault(
-        "secrets/the-prompt-is-kept",
-        "Prompts.made",
-        "clean = inside.overflow.clean",
-        "clean = str",
-        (_CANARY,),
-    ),
-    Fault(
+    fault(
         "secrets/programs-get-them",
         "look_up",
-        "env=few(os.environ), ",
-        "env=os.environ, ",
-        (f"{_ENVIRONMENTS}programs_of_the_service_get_no_key",),
+        code("few(os.environ)", "os.environ"),
+        "tests/bot/test_environments.py::test_programs_of_the_service_get_no_key",
     ),
-    Fault(
+    fault(
         "secrets/a-command-gets-all-of-them",
         "put_in",
-        "if name not in named}",
-        "if name}",
-        (f"{_REFERENCES}a_command_gets_the_keys_that_it_names",),
+        code("name not in named", "name"),
+        "tests/bot/config/test_references.py::test_a_command_gets_the_keys_that_it_names",
     ),
-    Fault(
+    fault(
         "secrets/a-variable-is-a-command",
         "_Reader._scalar",
-        'kind, _, rest = value.partition(":")',
-        'kind, _, rest = str(self._with_variables(value, path, line)).partition(":")',
-        (f"{_REFERENCES}a_variable_that_begins_as_one_is_none",),
+        code("value.partition", "str(self._with_variables(value, path, line)).partition"),
+        "tests/bot/config/test_references.py::test_a_variable_that_begins_as_one_is_none",
     ),
-    Fault(
+    fault(
         "secrets/what-a-command-began-goes-on",
         "_run",
-        "os.killpg(running.pid, signal.SIGKILL)",
-        "running.kill()",
-        (f"{_REFERENCES}a_command_that_takes_too_long_is_ended_with_what_it_began",),
+        code("os.killpg(running.pid, signal.SIGKILL)", "running.kill()"),
+        "tests/bot/config/test_references.py::test_a_command_that_takes_too_long_is_ended_with_what_it_began",
     ),
-    Fault(
-        "secrets/files-of-values-in-reach",
-        "examine",
-        "files=(*source.files, *referred.files), ",
-        "",
-        (f"{_REFERENCES}values_stand_in_files_and_behind_commands",),
+    fault(
+        "hooks/commands-are-told-secrets",
+        "as_json",
+        code("clean", "str"),
+        "tests/bot/hooks/test_hooks.py::test_what_leaves_the_process_has_no_secrets",
+    ),
+    fault(
+        "programs/keys-are-passed-on",
+        "CliClient._launch",
+        code(
+            "{'PATH': B, 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb', 'NO_COLOR': '1', A: str(D.home), **C}",
+            "{'PATH': B, **os.environ, 'TERM': 'dumb', 'NO_COLOR': '1', A: str(D.home), **C}",
+        ),
+        "tests/wire/test_cli_models.py::test_it_sees_no_key_and_nothing_but_its_own_folder",
+    ),
+    fault(
+        "voice/secrets-for-the-program",
+        "Transcriber._run",
+        code("scrubbed(os.environ)", "os.environ"),
+        "tests/bot/voice/test_transcription.py::test_a_program_hears_without_the_secrets_of_the_service",
+    ),
+    fault(
+        "mcp/anybody-accepts",
+        "McpRoutes.accept",
+        code("only_owners", "str.__add__"),
+        "tests/bot/mcp/test_command_line.py::test_with_a_service",
+    ),
+    fault(
+        "mcp/all-variables",
+        "settings_of",
+        code("scrubbed", "dict"),
+        f"{_SERVERS}a_server_has_no_secret_of_the_service",
+    ),
+    fault(
+        "mcp/calls-only-look",
+        "RemoteTool.sink",
+        code("'look' if self._looks or A else 'network'", "'look'"),
+        f"{_SERVERS}untrusted_text_before_a_call_asks_a_person_unless_the_operator_says_that_it_looks",
+    ),
+    fault(
+        "mcp/a-lost-call-is-made-again",
+        "Server.call",
+        code(
+            "raise self._error('has ended during the call, whose outcome is unknown.') from A",
+            "return await self.call(shown, arguments, update)",
+        ),
+        "tests/crash/test_explorer.py::test_nothing_happens[server]",
     ),
 )

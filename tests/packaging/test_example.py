@@ -3,14 +3,17 @@
 import asyncio
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.bot.cli.running import program
-from tests.forked import ENVIRON
+from tests.bot.cli.running import forked, program
+from tests.forked import ENVIRON, hark
+
+pytestmark = pytest.mark.xdist_group("packaging")  # built once
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {
@@ -40,11 +43,11 @@ async def test_its_channel_and_its_tool_work(installed: Path, tmp_path: Path) ->
     environ = {**ENVIRON, "PYTHONPATH": f"{ROOT}:{installed}"}
     (tmp_path / "box" / "in").mkdir(parents=True)
     (tmp_path / "box" / "in" / "1.txt").write_text('call dice with {"count": 3, "sides": 2}')
-    async with program(tmp_path, CONFIG, environ) as hark:
-        await hark.until("outcome=completed")
+    async with program(tmp_path, CONFIG, environ) as service:
+        await service.until("outcome=completed")
         found = await doctor(tmp_path, environ)
-        hark.process.terminate()  # what is being delivered is delivered
-        assert await hark.ended() == 0
+        service.process.send_signal(signal.SIGTERM)  # what is being delivered is delivered
+        assert await service.ended() == 0
         assert list((tmp_path / "box" / "in").iterdir()) == []
         assert any("(sum " in file.read_text() for file in (tmp_path / "box" / "out").iterdir())
         assert ("ok", "hark-example: channel mailbox, tool dice") in found
@@ -52,10 +55,10 @@ async def test_its_channel_and_its_tool_work(installed: Path, tmp_path: Path) ->
 
 
 async def test_without_it_the_service_runs_and_says_what_is_missing(tmp_path: Path) -> None:
-    async with program(tmp_path, CONFIG) as hark:
-        assert hark.said("hark-example is not installed where Hark is")
-        found = await doctor(tmp_path, ENVIRON)
-    assert ("wrong", "channels.mailbox is passed over, since an extension is broken") in found
+    async with forked(tmp_path, CONFIG) as service:
+        assert service.said("hark-example is not installed where Hark is")
+        done = await asyncio.to_thread(hark, tmp_path, "doctor", "--json")
+    assert ("wrong", "channels.mailbox is passed over, since an extension is broken") in findings(done.out)
 
 
 async def doctor(folder: Path, environ: dict[str, str]) -> list[tuple[str, str]]:
@@ -64,4 +67,8 @@ async def doctor(folder: Path, environ: dict[str, str]) -> list[tuple[str, str]]
         *(sys.executable, "-m", "bot", "doctor", "--json"), cwd=folder, env=environ, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
+    return findings(out)
+
+
+def findings(out: str | bytes) -> list[tuple[str, str]]:
     return [(one["state"], one["text"]) for one in json.loads(out)]

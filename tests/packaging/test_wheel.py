@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("packaging")  # built once
+
 ROOT = Path(__file__).parents[2]
 HOUSES = {"bot", "channels", "agent", "heartbeat"}
 

@@ -17,7 +17,7 @@ from tests.shell.confined import SECRET, Outside, outside, ran, shows
 from tests.shell.corpus import SYSTEM_PATH, benign, bypass, work
 
 LEVELS: tuple[Level, ...] = ("look", "work")
-EVERY = {"bubblewrap": 32, "sandlock": 200, "seatbelt": 32}  # of the corpora one in so many is run by default
+EVERY = {"bubblewrap": 96, "sandlock": 300, "seatbelt": 96}  # of the corpora one in so many is run by default
 SEED = int(os.environ.get("FUZZ_SEED", "19"))
 # What surely tries to do harm, whatever stands in the corpora.
 SURELY = (
@@ -73,6 +73,7 @@ async def harmless(name: Setting, level: Level, around: Outside, lines: Sequence
     assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == set()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("level", LEVELS)
 async def test_a_sample_of_the_corpora_does_no_harm(name: Setting, level: Level, around: Outside) -> None:
     await harmless(held(name, level), level, around, [*surely(around), *corpora()[:: EVERY[name]]])

@@ -2,9 +2,13 @@
 
 Each refuses options that it does not know, keeps its sessions in its folder of settings, refuses to go on with one that
 it does not have, and writes down how it was called. `play` in its folder says what it does: see `Play`.
+
+They are started hundreds of times: their code is compiled once, and imports little.
 """
 
+import functools
 import json
+import marshal
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,7 +35,7 @@ class Play:
 
 
 SOURCE = r'''
-import argparse, json, os, subprocess, sys, time, urllib.request, uuid
+import json, os, sys, time
 
 NAME = os.path.basename(sys.argv[0])
 HOME = os.environ[{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "gemini": "GEMINI_CLI_HOME"}[NAME]]
@@ -50,36 +54,50 @@ def stop(words, code=1):
     sys.exit(code)
 
 
+def parsed(words, flags=(), values=(), choices={}, many=(), short={}):
+    """The options among the words by name, `--x value` or `--x=value`; whatever else there is ends the program."""
+    found = {name: False for name in flags} | {name: None for name in (*values, *choices)} | {name: [] for name in many}
+    words = list(words)
+    while words:
+        given = words.pop(0)
+        name, equals, value = given.partition("=") if given.startswith("--") else (short.get(given, given), "", "")
+        if name not in found or (name in flags and equals):
+            stop("error: unrecognized arguments: " + given, 2)
+        if name in flags:
+            found[name] = True
+            continue
+        if not equals and (not words or words[0].startswith("-")):
+            stop("error: argument " + name + ": expected one argument", 2)
+        value = value if equals else words.pop(0)
+        if name in choices and value not in choices[name]:
+            stop("error: argument " + name + ": invalid choice: " + repr(value), 2)
+        found[name] = [*found[name], value] if name in many else value
+    return found
+
+
 def claude(words):
-    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=True)
-    for flag in ("--print", "--include-partial-messages", "--verbose", "--strict-mcp-config", "--fork-session",
-                 "--disable-slash-commands"):
-        parser.add_argument(flag, action="store_true")
-    parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
-    parser.add_argument("--effort", choices=("low", "medium", "high", "xhigh", "max"))
-    for flag in ("--tools", "--setting-sources", "--system-prompt", "--model", "--resume"):
-        parser.add_argument(flag)
-    options = parser.parse_args(words)
-    if options.print and options.output_format == "stream-json" and not options.verbose:
+    options = parsed(
+        words,
+        flags=("--print", "--include-partial-messages", "--verbose", "--strict-mcp-config", "--fork-session",
+               "--disable-slash-commands"),
+        values=("--tools", "--setting-sources", "--system-prompt", "--model", "--resume"),
+        choices={"--output-format": ("text", "json", "stream-json"),
+                 "--effort": ("low", "medium", "high", "xhigh", "max")},
+    )
+    streams = options["--output-format"] == "stream-json"
+    if options["--print"] and streams and not options["--verbose"]:
         stop("Error: When using --print, --output-format=stream-json requires --verbose")
-    if options.include_partial_messages and options.output_format != "stream-json":
+    if options["--include-partial-messages"] and not streams:
         stop("Error: --include-partial-messages requires --print and --output-format=stream-json")
-    if options.fork_session and not options.resume:
+    if options["--fork-session"] and not options["--resume"]:
         stop("Error: --fork-session can only be used with --resume or --continue")
-    off = options.tools == "" and options.strict_mcp_config and options.setting_sources == ""
-    return options.resume, options.fork_session, off
+    off = options["--tools"] == "" and options["--strict-mcp-config"] and options["--setting-sources"] == ""
+    return options["--resume"], options["--fork-session"], off
 
 
 def codex(words):
     if words[:1] != ["exec"]:
         stop("error: unrecognized subcommand", 2)
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    for flag in ("--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules", "--ephemeral"):
-        parser.add_argument(flag, action="store_true")
-    parser.add_argument("--color", choices=("always", "never", "auto"))
-    parser.add_argument("--sandbox", choices=("read-only", "workspace-write", "danger-full-access"))
-    parser.add_argument("--model", "-m")
-    parser.add_argument("--config", "-c", action="append", default=[])
     words, session = words[1:], None
     if "resume" in words:
         at = words.index("resume")
@@ -89,11 +107,19 @@ def codex(words):
         session = rest[0]
     elif words[-1:] == ["-"]:
         words = words[:-1]
-    options = parser.parse_args(words)
-    settings = dict(one.split("=", 1) for one in options.config)
+    options = parsed(
+        words,
+        flags=("--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules", "--ephemeral"),
+        values=("--model",),
+        choices={"--color": ("always", "never", "auto"),
+                 "--sandbox": ("read-only", "workspace-write", "danger-full-access")},
+        many=("--config",),
+        short={"-m": "--model", "-c": "--config"},
+    )
+    settings = dict(one.split("=", 1) for one in options["--config"])
     tools = ("features.shell_tool", "features.unified_exec", "tools.view_image")
     off = all(settings.get(key) == "false" for key in tools)
-    off = off and settings.get("web_search") == '"disabled"' and options.ignore_user_config
+    off = off and settings.get("web_search") == '"disabled"' and options["--ignore-user-config"]
     provider = ""
     if "model_provider" in settings:
         chosen = settings["model_providers." + settings["model_provider"].strip('"')]
@@ -102,20 +128,21 @@ def codex(words):
 
 
 def gemini(words):
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--output-format", "-o", choices=("text", "json", "stream-json"))
-    parser.add_argument("--approval-mode", choices=("default", "auto_edit", "yolo", "plan"))
-    for flag in ("--model", "--resume", "--extensions"):
-        parser.add_argument(flag)
-    options = parser.parse_args(words)
+    options = parsed(
+        words,
+        values=("--model", "--resume", "--extensions"),
+        choices={"--output-format": ("text", "json", "stream-json"),
+                 "--approval-mode": ("default", "auto_edit", "yolo", "plan")},
+        short={"-o": "--output-format"},
+    )
     with open(os.environ["GEMINI_CLI_SYSTEM_SETTINGS_PATH"]) as file:
         settings = json.load(file)
-    off = settings["tools"].get("core") == [] and options.extensions == "none"
+    off = settings["tools"].get("core") == [] and options["--extensions"] == "none"
     provider = os.environ.get("GOOGLE_GEMINI_BASE_URL", "")
     if provider:
         assert settings["security"]["auth"]["selectedType"] == "gemini-api-key"
         provider += "/v1beta/models/m:streamGenerateContent?alt=sse"
-    return options.resume, False, off, provider
+    return options["--resume"], False, off, provider
 
 
 def ask(provider, play, off):
@@ -128,11 +155,17 @@ def ask(provider, play, off):
         body = {"contents": []}
         if names:
             body["tools"] = [{"functionDeclarations": [{"name": name} for name in names]}]
-    request = urllib.request.Request(provider, json.dumps(body).encode(), {"content-type": "application/json"})
-    try:
-        urllib.request.urlopen(request, timeout=10).read()
-    except urllib.error.HTTPError as error:
-        stop(error.read().decode())
+    import socket
+
+    data = json.dumps(body).encode()
+    host, _, path = provider.removeprefix("http://").partition("/")
+    head = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+    address, _, port = host.rpartition(":")
+    with socket.create_connection((address, int(port)), timeout=10) as connection:
+        connection.sendall((head % (path, host, len(data))).encode() + b"Connection: close\r\n\r\n" + data)
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+    if answer.split(" ")[1] >= "400":
+        stop(answer.partition("\r\n\r\n")[2])
 
 
 def begin(session, play, off):
@@ -197,6 +230,11 @@ def finish(session, answer, fails):
         sys.exit(1)
 
 
+def new_id():
+    text = os.urandom(16).hex()
+    return "-".join((text[:8], text[8:12], "4" + text[13:16], "8" + text[17:20], text[20:]))
+
+
 def main():
     resume, fork, off, *provider = {"claude": claude, "codex": codex, "gemini": gemini}[NAME](sys.argv[1:])
     with open(path("play.json")) as file:
@@ -218,7 +256,7 @@ def main():
     if not play["logged_in"]:
         stop({"codex": "401 Unauthorized: please log in again",
               "gemini": "Please set an Auth method in your settings.json"}[NAME])
-    session = resume or str(uuid.uuid4())
+    session = resume or new_id()
     before = ""
     if resume:
         try:
@@ -226,7 +264,7 @@ def main():
                 before = file.read()
         except OSError:
             stop("No conversation found with session ID: " + resume)
-        session = str(uuid.uuid4()) if fork else resume
+        session = new_id() if fork else resume
     with open(path(session + ".session"), "w") as file:
         file.write(before + given)
     begin(session, play, off)
@@ -243,7 +281,8 @@ def main():
         words("thinking", play["thinking"])
     if play["silent"]:
         words("text", play["answer"][:4])
-        subprocess.Popen(["/bin/sh", "-c", "while :; do sleep 60; done", path("child")], start_new_session=True)
+        child = ["/bin/sh", "-c", "while :; do sleep 60; done", path("child")]
+        os.posix_spawn(child[0], child, os.environ, setsid=True)
         time.sleep(60)
     words("text", play["answer"])
     with open(path(session + ".session"), "a") as file:
@@ -255,6 +294,13 @@ main()
 '''
 
 
+@functools.cache
+def _compiled() -> str:
+    """The program as a line that runs what was compiled."""
+    code = marshal.dumps(compile(SOURCE, "cli_programs", "exec"))
+    return f"import marshal; exec(marshal.loads(bytes.fromhex('{code.hex()}')))\n"
+
+
 class CliProgram:
     """One of the programs, installed in a folder."""
 
@@ -262,7 +308,7 @@ class CliProgram:
         folder.mkdir(parents=True, exist_ok=True)
         # Its file.
         self.file = folder / name
-        self.file.write_text(f"#!{Path(sys.base_prefix).resolve() / 'bin' / 'python3'} -IS\n{SOURCE}")
+        self.file.write_text(f"#!{Path(sys.base_prefix).resolve() / 'bin' / 'python3'} -IS\n{_compiled()}")
         self.file.chmod(0o755)
         # Its folder of settings.
         self.home = folder / "state" / "cli" / name

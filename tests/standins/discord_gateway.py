@@ -118,6 +118,8 @@ class Gateway(Events):
         super().__init__(**world)
         self.port = 0
         self.heartbeat_interval = 41.25
+        # Seconds without a heartbeat after which a client is cut off; None: two intervals.
+        self.heartbeat_patience: float | None = None
         self.acknowledges = True
         self.gateway_silent = False
         self.gateway_down: int | None = None
@@ -230,10 +232,10 @@ class Gateway(Events):
                 await (link.socket.send_str(packed) if isinstance(packed, str) else link.socket.send_bytes(packed))
 
     async def _read(self, link: Link) -> None:
-        """Obey until the connection ends; a client that sends no heartbeat for two intervals is cut off (4009)."""
+        """Obey until the connection ends; a client that sends no heartbeat for too long is cut off (4009)."""
         while True:
             try:
-                frame = await link.socket.receive(timeout=self.heartbeat_interval * 2)
+                frame = await link.socket.receive(timeout=self.heartbeat_patience or self.heartbeat_interval * 2)
             except TimeoutError:
                 self.ledger.complain(Rule.GATEWAY, "no heartbeat for two intervals")
                 await link.socket.close(code=4009)

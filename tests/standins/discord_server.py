@@ -38,6 +38,7 @@ from tests.standins.discord_limits import INVALID_REQUESTS, Limiter
 from tests.standins.discord_routes import Asked, Route, find, is_known
 from tests.standins.discord_world import Place, id_of
 from tests.standins.inspection import made
+from tests.watch import PATIENCE
 
 ROOT = "/api/v10"
 AGENT = re.compile(r"DiscordBot \(\S+, ?[^)]+\).*|DiscordBot \(\S+ [^)]+\).*")
@@ -154,12 +155,12 @@ class DiscordServer(Interactions):
         """The test knows that the answer is complete: typing before a person writes is a violation."""
         self.ledger.timeline.append((id_of(channel), "over"))
 
-    async def wait_sent(self, count: int, channel: Place | None = None, seconds: float = 5.0) -> list[str]:
+    async def wait_sent(self, count: int, channel: Place | None = None, seconds: float = PATIENCE) -> list[str]:
         """Wait until at least `count` messages were said; returns their texts."""
         await self.ledger.until(lambda: len(self.texts(channel)) >= count, f"{count} messages", seconds)
         return self.texts(channel)
 
-    async def wait_text(self, part: str, seconds: float = 5.0) -> Sent:
+    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
         """Wait for a message or an edit that contains `part`."""
 
         def found() -> list[Sent]:
@@ -168,11 +169,11 @@ class DiscordServer(Interactions):
         await self.ledger.until(lambda: bool(found()), f"a text with {part!r}", seconds)
         return found()[0]
 
-    async def wait_connected(self, seconds: float = 5.0) -> None:
+    async def wait_connected(self, seconds: float = PATIENCE) -> None:
         """Wait until a session is served by a connection."""
         await self.ledger.until(lambda: self.connected, "a gateway session", seconds)
 
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = 5.0) -> None:
+    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
         """Wait for any state of the server."""
         await self.ledger.until(ready, what, seconds)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
+from tests.watch import PATIENCE
+
 RuleT = TypeVar("RuleT", bound=StrEnum)
 CallT = TypeVar("CallT", bound="Timed")
 SentT = TypeVar("SentT")
@@ -97,7 +99,7 @@ class Ledger(Generic[RuleT, CallT, SentT]):
             return ready()
         return True
 
-    async def until(self, ready: Callable[[], bool], what: str, seconds: float = 5.0) -> None:
+    async def until(self, ready: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
         """Wait for a state; AssertionError with the last calls when it does not come."""
         if not await self.wait(ready, seconds):
             raise AssertionError(f"waited {seconds} s in vain for {what}; {self.story()}")

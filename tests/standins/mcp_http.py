@@ -31,12 +31,19 @@ class Asked:
     headers: dict[str, str]
     body: bytes
 
+    @property
+    def tool(self) -> str:
+        """The tool that is called; empty for other requests."""
+        message = json.loads(self.body) if self.body.startswith(b"{") else {}
+        return str(message["params"]["name"]) if message.get("method") == "tools/call" else ""
+
 
 @dataclass
 class McpHttp(AbstractAsyncContextManager["McpHttp"]):
     """The server. plan: as of `mcp_stdio`. events: whether it answers with event streams. seen: all requests.
 
-    moved: an address to which all requests are sent on. hangs: a method that is not answered.
+    moved: an address to which all requests are sent on. hangs: a method that is not answered, or a tool whose calls
+    are not.
     """
 
     plan: Path
@@ -82,7 +89,7 @@ class McpHttp(AbstractAsyncContextManager["McpHttp"]):
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             asked = Asked(method, parts.path, query, headers, body)
             self.seen.append(asked)
-            if method == self.hangs:
+            if self.hangs and self.hangs in (method, asked.tool):
                 await reader.read()
                 return
             status, more, answer = await self.answer(asked)

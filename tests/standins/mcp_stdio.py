@@ -149,6 +149,8 @@ class Session:
         if missing := set(found.get("schema", {}).get("required", ())) - {*given}:
             raise Broken(-32602, f"missing: {', '.join(sorted(missing))}")
         does = found.get("does", {})
+        if "reads" in does:  # a named pipe, which holds it up until somebody writes
+            Path(does["reads"]).read_bytes()
         if "sleep" in does:
             time.sleep(does["sleep"])
         if "exit" in does:

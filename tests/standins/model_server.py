@@ -30,6 +30,7 @@ from tests.standins.script import (
     Stop,
     Think,
 )
+from tests.watch import PATIENCE
 
 TIMER_GRAIN = 0.005
 """Seconds an event loop's timer may fire early; a retry within them is in time."""
@@ -133,12 +134,12 @@ class ModelServer(Script):
 
     # Watch
 
-    async def wait_for(self, count: int, timeout: float = 5.0) -> Request:
+    async def wait_for(self, count: int, timeout: float = PATIENCE) -> Request:
         """Return the request with this number (from 1) once it has come."""
         await self.until(lambda: self.count >= count, f"request {count}", timeout)
         return self.requests[count - 1]
 
-    async def until(self, condition: Callable[[], bool], what: str, timeout: float = 5.0) -> None:
+    async def until(self, condition: Callable[[], bool], what: str, timeout: float = PATIENCE) -> None:
         """Return when the condition holds; looked at whenever a request comes, is answered or is left."""
         try:
             async with asyncio.timeout(timeout):

@@ -16,6 +16,7 @@ from typing import Literal
 
 from tests.standins.inspection import made
 from tests.standins.request_log import Request
+from tests.watch import PATIENCE
 
 
 class Gate:
@@ -40,7 +41,7 @@ class Gate:
         self._opened.set()
         self._permits.release()
 
-    async def reached(self, timeout: float = 5.0) -> None:
+    async def reached(self, timeout: float = PATIENCE) -> None:
         """Return when a stream stands before the gate (everything let through so far has been sent)."""
         async with asyncio.timeout(timeout):
             await self._waiting.wait()
@@ -154,7 +155,7 @@ class Hang:
         """Let the answer go on."""
         self._released.set()
 
-    async def entered(self, timeout: float = 5.0) -> None:
+    async def entered(self, timeout: float = PATIENCE) -> None:
         """Return when the server has fallen silent."""
         async with asyncio.timeout(timeout):
             await self._entered.wait()

@@ -16,6 +16,7 @@ from tests.standins.slack_ledger import Json, Rule
 from tests.standins.slack_people import People, as_text
 from tests.standins.slack_shapes import ALICE, Person, Room
 from tests.standins.slack_world import Timer, ts_of
+from tests.watch import PATIENCE
 
 ACK_SECONDS = 3.0
 RETRIES = {1: 0.0, 2: 60.0, 3: 300.0}
@@ -248,7 +249,7 @@ class Delivering(People):
         """Everything that was sent or waits and that the app does not have."""
         return [one for one in self.outbox if one.state in (State.WAITING, State.SENT)]
 
-    async def wait_acknowledged(self, seconds: float = 5.0) -> None:
+    async def wait_acknowledged(self, seconds: float = PATIENCE) -> None:
         """Wait until the app has everything that is under way."""
         await self.ledger.until(lambda: not self.unacknowledged, "all acknowledgements", seconds)
 

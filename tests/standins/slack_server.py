@@ -41,6 +41,7 @@ from tests.standins.slack_reading import on_top
 from tests.standins.slack_shapes import Room
 from tests.standins.slack_web import Serving
 from tests.standins.slack_world import ts_of
+from tests.watch import PATIENCE
 
 
 class SlackServer(Serving):
@@ -154,20 +155,20 @@ class SlackServer(Serving):
         """This test provokes that a text is said twice in a conversation."""
         self.ledger.repeats_allowed.add(text)
 
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = 5.0) -> None:
+    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
         """Wait for any state of the server."""
         await self.ledger.until(ready, what, seconds)
 
-    async def wait_connected(self, count: int = 1, seconds: float = 5.0) -> None:
+    async def wait_connected(self, count: int = 1, seconds: float = PATIENCE) -> None:
         """Wait until that many connections of Socket Mode were greeted."""
         await self.wait_for(lambda: len(self.sockets.open) >= count, f"{count} connections", seconds)
 
-    async def wait_sent(self, count: int, room: Room | str | None = None, seconds: float = 5.0) -> list[str]:
+    async def wait_sent(self, count: int, room: Room | str | None = None, seconds: float = PATIENCE) -> list[str]:
         """Wait until the app said at least `count` messages; returns their texts."""
         await self.wait_for(lambda: len(self.texts(room)) >= count, f"{count} messages", seconds)
         return self.texts(room)
 
-    async def wait_text(self, part: str, seconds: float = 5.0) -> Sent:
+    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
         """Wait for a message or an edit in which a person reads `part`."""
         await self.wait_for(lambda: any(part in one.shown for one in self.sent), f"a text with {part!r}", seconds)
         return next(one for one in self.sent if part in one.shown)

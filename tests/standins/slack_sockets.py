@@ -16,6 +16,7 @@ from aiohttp import WSMsgType, web
 from tests.standins import slack_shapes as shapes
 from tests.standins.slack_delivery import Delivering, Envelope, State
 from tests.standins.slack_ledger import Json, Rule
+from tests.watch import PATIENCE
 
 MAX_CONNECTIONS = 10
 REFRESH_SECONDS = 3600
@@ -186,7 +187,7 @@ class Sockets:
             await self._send(connection, json.dumps(self._disconnect(reason)))
         return told
 
-    async def refresh(self, seconds: float = 5.0) -> None:
+    async def refresh(self, seconds: float = PATIENCE) -> None:
         """A planned refresh to its end: announced, a new connection is there, the old ones are closed."""
         told = await self.announce("refresh_requested")
         await self.slack.ledger.until(lambda: any(one not in told for one in self.open), "a new connection", seconds)

@@ -22,6 +22,7 @@ from tests.standins.telegram_limits import FloodWaits, RateLimits, too_many
 from tests.standins.telegram_methods import METHODS, get_updates
 from tests.standins.telegram_updates import Room
 from tests.standins.telegram_world import World
+from tests.watch import PATIENCE
 
 PROXY_PAGES = {502: "502 Bad Gateway", 504: "504 Gateway Time-out"}
 MAX_BODY = 50 * 1024 * 1024
@@ -139,12 +140,12 @@ class TelegramServer(World):
         """This test provokes that a text is said twice in a chat."""
         self.ledger.repeats_allowed.add(text)
 
-    async def wait_sent(self, count: int, chat: Room | None = None, seconds: float = 5.0) -> list[str]:
+    async def wait_sent(self, count: int, chat: Room | None = None, seconds: float = PATIENCE) -> list[str]:
         """Wait until at least `count` messages were sent; returns their texts."""
         await self.ledger.until(lambda: len(self.texts(chat)) >= count, f"{count} messages", seconds)
         return self.texts(chat)
 
-    async def wait_text(self, part: str, seconds: float = 5.0) -> Sent:
+    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
         """Wait for a message or an edit that contains `part`."""
 
         def found() -> Sent | None:
@@ -155,12 +156,12 @@ class TelegramServer(World):
         assert sent is not None
         return sent
 
-    async def wait_confirmed(self, update: Json, seconds: float = 5.0) -> None:
+    async def wait_confirmed(self, update: Json, seconds: float = PATIENCE) -> None:
         """Wait until the offset of a poll has passed an update: the bot keeps it from here on."""
         number = update["update_id"]
         await self.ledger.until(lambda: self.confirmed >= number, f"update {number} confirmed", seconds)
 
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = 5.0) -> None:
+    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
         """Wait for any state of the server."""
         await self.ledger.until(ready, what, seconds)
 

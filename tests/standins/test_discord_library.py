@@ -17,6 +17,7 @@ from tests.standins.discord_files import File
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_objects import ALICE, BOB, OTHER_BOT, Intent
 from tests.standins.discord_server import DiscordServer
+from tests.watch import PATIENCE
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ class Bot(discord.Client):
 
     async def next(self, event: str) -> Any:
         """The first argument of the next event of this name, None when it has none."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 name, args = await self.seen.get()
                 if name == event:

@@ -19,6 +19,7 @@ from tests.standins.slack_delivery import State
 from tests.standins.slack_ledger import Json, Rule
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT
+from tests.watch import PATIENCE
 
 BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Allow"}, "action_id": "allow", "value": "7f3"}
 
@@ -49,7 +50,7 @@ async def socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncIterator[Socket
 
 async def taken(queue: "asyncio.Queue[Json]", count: int) -> list[Json]:
     """What listeners saw: they run on after the acknowledgement."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         return [await queue.get() for _ in range(count)]
 
 

@@ -343,7 +343,7 @@ async def answering(home: Path, mode: str, **streaming: Any) -> AsyncIterator[Pl
             )
         )
         model = await stack.enter_async_context(made(keys=["house-key"], clock=stage.time.monotonic, **options))
-        stage.stored = Stored(stage.home / "state", keep=True)
+        stage.stored = Stored(stage.home / "state")
         stack.callback(lambda: stage.stored.close())
         others = [await stack.enter_async_context(SIDES[one](stage.time)) for one in PLATFORMS[1:]]
         stage.beside = tuple(others)

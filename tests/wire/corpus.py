@@ -6,7 +6,7 @@ what stands there is then held against the words of the answer.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tests.standins.script import Call, Continuer, Reply, Say, Stop, Think, Written
 
@@ -17,8 +17,7 @@ SECRET = "the-secret-reasoning"
 class Case:
     """name: also what is asked. files: names of what is attached. at_least: instead of `seen`, that something is said.
 
-    replies: the first message is shown as a reply to the question, where the platform has that. everywhere: the
-    modes in which it is tried on all platforms; in the others on one, on another one in each.
+    replies: the first message is shown as a reply to the question, where the platform has that.
     """
 
     name: str
@@ -27,7 +26,6 @@ class Case:
     files: Sequence[str] = ()
     replies: bool = False
     at_least: bool = False
-    everywhere: Sequence[str] = ("block",)
 
 
 def tool(text: str, **more: object) -> Call:
@@ -170,7 +168,7 @@ HIDDEN = (
 TAGS = (
     Case("tag", [bits(f"[[reply_to_current]] {WORDS}")], [WORDS], replies=True),
     Case("tag-behind", [bits(f"{WORDS} [[reply_to_current]]")], [WORDS]),
-    Case("tag-of-no-message", [bits(f"[[reply_to:abc]] {WORDS}")], [WORDS], everywhere=("block", "preview")),
+    Case("tag-of-no-message", [bits(f"[[reply_to:abc]] {WORDS}")], [WORDS]),
     Case("tag-of-no-number", [bits(f"[[reply_to:{'9' * 40}]] {WORDS}")], [WORDS]),
     Case("no-tag", [bits("Use [[this]] or [[that]], or a[[0]].")], ["Use [[this]] or [[that]], or a[[0]]."]),
     Case("file", [bits("Here it is.\nMEDIA: notes.txt")], ["Here it is."], files=["notes.txt"]),
@@ -191,13 +189,9 @@ TAGS = (
     Case("file-in-words", [bits("Write MEDIA: notes.txt to send it.")], ["Write MEDIA: notes.txt to send it."]),
 )
 
-SHORT = (
-    *(replace(case, everywhere=("block", "preview")) for case in CUTS),
-    *(replace(case, everywhere=()) for case in (*SILENCE, *HIDDEN)),
-    *STREAMS,
-    *TOOL_SAID,
-    *TAGS,
-)
+ALIKE = (*SILENCE, *HIDDEN)
+OTHERS = (*CUTS, *STREAMS, *TOOL_SAID, *TAGS)
+SHORT = (*ALIKE, *OTHERS)
 
 
 def _prose(tag: str, count: int) -> str:

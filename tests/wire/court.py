@@ -11,7 +11,6 @@ The model is a stand-in over HTTP that goes by what it was asked last, so that a
 people see is read from the stand-ins' own chats.
 """
 
-import asyncio
 import contextlib
 import copy
 import html
@@ -40,8 +39,6 @@ from tests.wire.stage import Stage
 OWNERS = 200
 """Of the people that the bot meets, so many are owners; those numbered higher are not."""
 ONCE, ALWAYS, DENY = "Allow once", "Always allow", "Deny"
-PATIENCE = 10.0
-"""Real seconds after which what does not come is a failure."""
 _NAMED = re.compile(rf"({'|'.join(PLATFORMS)})/([\w-]+)")
 _ID = re.compile(r"/(?:hark )?approve ([0-9a-fA-F-]{4,36}) once")
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
@@ -340,11 +337,10 @@ class Court:
     ) -> None:
         """Return when it holds; at most so many seconds pass meanwhile on the clock of the service."""
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self.stage.passing(condition, what, most)
-        except TimeoutError:
+            await self.stage.passing(condition, what, most)
+        except AssertionError as error:
             seen = "\n--\n".join(self.texts(talk)) if talk else ""
-            raise AssertionError(f"{what} did not come; there stands:\n{seen}") from None
+            raise AssertionError(f"{what} did not come; there stands:\n{seen}\n{error}") from None
 
     def pass_by(self, seconds: float) -> None:
         """So much time passes at once."""

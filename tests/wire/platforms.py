@@ -26,7 +26,7 @@ from tests.standins.slack_server import SlackServer
 from tests.standins.telegram_ledger import Rule as TelegramRule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import Room, private
-from tests.watch import ManualTime
+from tests.watch import PATIENCE, ManualTime
 
 Json = dict[str, Any]
 Who = Literal["alice", "bob", "carol"]
@@ -659,6 +659,7 @@ class Discord(Side):
 
     def impatient(self) -> None:
         self.heartbeat_timeout = self.server.heartbeat_interval = 0.2
+        self.server.heartbeat_patience = PATIENCE  # the library's thread may come late for such an interval
 
     def cut(self) -> None:
         self.server.close_gateway(1006)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from channels.base import CommandInfo, Incoming, Mark, NotAccepted, Reached, Times
 from channels.message import InboundMessage
+from tests.watch import PATIENCE
 
 
 class RecordingSink:
@@ -86,8 +87,8 @@ class RecordingSink:
         return [message.text for message in self.messages]
 
     async def until(self, ready: Callable[[], object]) -> None:
-        """Wait for a state, five seconds at most."""
-        async with asyncio.timeout(5):
+        """Wait for a state."""
+        async with asyncio.timeout(PATIENCE):
             while not ready():
                 self._changed.clear()
                 await self._changed.wait()
@@ -109,8 +110,8 @@ class Clock:
         await asyncio.sleep(0)
 
     async def until(self, pauses: int) -> None:
-        """Wait until somebody has slept so often, five seconds at most."""
-        async with asyncio.timeout(5):
+        """Wait until somebody has slept so often."""
+        async with asyncio.timeout(PATIENCE):
             while len(self.pauses) < pauses:
                 self._slept.clear()
                 await self._slept.wait()

@@ -60,96 +60,72 @@ async def finished(at: House, run: str) -> dict[str, object]:
     return await at.show(run, wait="10")
 
 
-async def test_a_run_that_waits_says_so_and_is_decided_on_the_command_line(tmp_path: Path) -> None:
+async def test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_terminal(tmp_path: Path) -> None:
     async with open_house(tmp_path) as at:
-        cli = functools.partial(begin_hark, tmp_path)
+        cli = functools.partial(begin_hark, tmp_path, "approvals")
         for name, decision in (("allow", "approve"), ("refuse", "deny")):
             run = await parked(at, name)
-            shown = await at.show(run)
-            assert shown["status"] == "waiting_approval"
+            assert (await at.show(run))["status"] == "waiting_approval"
             waiting = await at.http.get(f"/v1/agent/{run}?wait=0.05")
             assert (waiting.status_code, waiting.json()["status"]) == (202, "waiting_approval")
-            listed = await cli("approvals", "list")
+            listed = await cli("list")
             assert (listed.code, command(name) in listed.out) == (0, True), listed
             number = ident(listed.out)
-            if name == "allow":
-                wrong = await cli("approvals", decision, "ffffffff-ffff-4fff-8fff-ffffffffffff")
-                assert (wrong.code != 0, "Traceback" in wrong.error) == (True, False), wrong
-            decided = await cli("approvals", decision, number)
+            decided = await cli(decision, number)
             assert decided.code == 0, decided
-            again = await cli("approvals", decision, number)
-            assert (again.code != 0, "Traceback" in again.error) == (True, False), again
+            for wrong in (number, "ffffffff-ffff-4fff-8fff-ffffffffffff"):
+                refused = await cli(decision, wrong)
+                assert (refused.code != 0, "Traceback" in refused.error) == (True, False), refused
             assert (await finished(at, run))["status"] == "ok"
             assert ran(tmp_path, name) == (decision == "approve")
-        assert command("refuse") not in (await cli("approvals", "list")).out
+
+        run = await parked(at, "gone")
+        number = ident((await cli("list")).out)
+        assert (await at.http.delete(f"/v1/agent/{run}")).json()["status"] == "aborted"
+        assert (await cli("approve", number)).code != 0
+        assert (command("gone") not in (await cli("list")).out, ran(tmp_path, "gone")) == (True, 0)
+
+        run = await parked(at, "gate")
+        ((number,),) = at.stored.approvals("approval_id", state="open")
+        body = {"message": f"/approve {number} once", "session": "agent:main:http:direct:other"}
+        token = at.http.headers.pop("authorization")
+        assert (await at.http.post("/v1/agent", json=body)).status_code in (401, 403)
+        assert len(at.stored.approvals(state="open")) == 1
+        at.http.headers["authorization"] = token
+        assert (await at.http.post("/v1/agent", json=body)).status_code == 202
+        assert (await finished(at, run))["status"] == "ok"
+        assert ran(tmp_path, "gate") == 1
+
+        async with at.unix() as unix, at.events(f"?session={console_key()}", client=unix) as terminal:
+            for name, words in (("yes", "once"), ("no", "deny")):
+                response = await unix.post("/v1/agent", json={"message": f"do {name}", "session": console_key()})
+                call = await at.model.called()
+                call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}", "needs": "host"}}'))
+                seen = await terminal.until("agent_end")
+                while seen[-1].data.get("outcome") != "parked":
+                    seen += await terminal.until("agent_end")
+                text = "".join(str(sent.data) for sent in seen)
+                assert command(name) in text, text
+                found = re.search(r"/approve ([0-9a-f-]+) once", text)
+                assert found, text
+                said = {"message": f"/approve {found[1]} {words}", "session": console_key()}
+                assert (await unix.post("/v1/agent", json=said)).status_code == 202
+                assert (await finished(at, response.json()["run_id"]))["status"] == "ok"
+                assert ran(tmp_path, name) == (words == "once")
 
 
 async def test_without_a_service_it_is_decided_for_the_next_one(tmp_path: Path) -> None:
     async with open_house(tmp_path) as at:
         runs = {name: await parked(at, name) for name in ("later", "never")}
     listed = await asyncio.to_thread(hark, tmp_path, "approvals", "list")
-    assert listed.code == 0, listed
-    assert all(command(name) in listed.out for name in runs), listed
+    assert (listed.code, [name for name in runs if command(name) in listed.out]) == (0, ["later", "never"]), listed
     for name, decision in (("later", "approve"), ("never", "deny")):
-        line = next(line for line in at.stored.approvals("approval_id", "ask") if command(name) in str(line))
-        decided = await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(line[0])[:8])
+        number = next(ident for ident, ask in at.stored.approvals("approval_id", "ask") if command(name) in str(ask))
+        decided = await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(number)[:8])
         assert decided.code == 0, decided
-        assert (await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(line[0]))).code != 0
+    assert (await asyncio.to_thread(hark, tmp_path, "approvals", "deny", str(number))).code != 0
     assert (ran(tmp_path, "later"), ran(tmp_path, "never")) == (0, 0)
     async with open_house(tmp_path, reply="Done.") as at:
         for name, run in runs.items():
             assert (await at.show(run, wait="10"))["status"] == "ok", name
     assert (ran(tmp_path, "later"), ran(tmp_path, "never")) == (1, 0)
-
-
-async def test_in_the_terminal_it_is_asked_and_decided(tmp_path: Path) -> None:
-    async with (
-        open_house(tmp_path) as at,
-        at.unix() as unix,
-        at.events(f"?session={console_key()}", client=unix) as terminal,
-    ):
-        for name, words in (("yes", "once"), ("no", "deny")):
-            response = await unix.post("/v1/agent", json={"message": f"do {name}", "session": console_key()})
-            run = response.json()["run_id"]
-            call = await at.model.called()
-            call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}", "needs": "host"}}'))
-            seen = await terminal.until("agent_end")
-            while seen[-1].data.get("outcome") != "parked":
-                seen += await terminal.until("agent_end")
-            text = "".join(str(sent.data) for sent in seen)
-            assert command(name) in text, text
-            found = re.search(r"/approve ([0-9a-f-]+) once", text)
-            assert found, text
-            answer = await unix.post(
-                "/v1/agent", json={"message": f"/approve {found[1]} {words}", "session": console_key()}
-            )
-            assert answer.status_code == 202, answer.text
-            assert (await finished(at, run))["status"] == "ok"
-            assert ran(tmp_path, name) == (words == "once")
-
-
-async def test_a_caller_without_a_token_decides_nothing_and_one_with_it_does(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as at:
-        run = await parked(at, "gate")
-        listed = await begin_hark(tmp_path, "approvals", "list")
-        number = ident(listed.out)
-        body = {"message": f"/approve {number} once", "session": "agent:main:http:direct:other"}
-        at.http.headers.pop("authorization")
-        refused = await at.http.post("/v1/agent", json=body)
-        assert refused.status_code in (401, 403), refused.text
-        assert (await begin_hark(tmp_path, "approvals", "list")).out == listed.out
-        at.http.headers["authorization"] = f"Bearer {TOKEN}"
-        assert (await at.http.post("/v1/agent", json=body)).status_code == 202
-        assert (await finished(at, run))["status"] == "ok"
-        assert ran(tmp_path, "gate") == 1
-
-
-async def test_a_run_that_waits_is_aborted_and_never_runs(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as at:
-        run = await parked(at, "gone")
-        number = ident((await begin_hark(tmp_path, "approvals", "list")).out)
-        response = await at.http.delete(f"/v1/agent/{run}")
-        assert response.json()["status"] == "aborted"
-        assert (await begin_hark(tmp_path, "approvals", "approve", number)).code != 0
-        assert command("gone") not in (await begin_hark(tmp_path, "approvals", "list")).out
-        assert ran(tmp_path, "gone") == 0

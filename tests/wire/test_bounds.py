@@ -17,8 +17,8 @@ from bot.gateway.listener import Listener as Gateway
 from channels.connections import Limits, peer_of
 from channels.listener import Listener as Webhook
 from channels.settings import Listen
+from tests.watch import PATIENCE
 
-PATIENCE = 10
 HEAD = b"POST /hook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n"
 LONG = HEAD.replace(b" 5\r", b" 1000000\r")
 LARGE = 8 * 1024 * 1024

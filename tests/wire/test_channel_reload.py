@@ -14,7 +14,7 @@ from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE
-from tests.watch import Watch
+from tests.watch import PATIENCE, Watch
 
 pytestmark = pytest.mark.xdist_group("wire-service")
 
@@ -51,10 +51,10 @@ async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: 
             for answer in ("first", "second", "third"):
                 model.add(answer)
             telegram.write("one")
-            await telegram.wait_text("first", 30)
+            await telegram.wait_text("first")
             held = telegram.hold_next("sendMessage")
             telegram.write("two")
-            await telegram.wait_for(lambda: bool(held.fired), "the second answer", 30)
+            await telegram.wait_for(lambda: bool(held.fired), "the second answer")
             section["prompt"] = "Say please."
             (tmp_path / "config.yaml").write_text(json.dumps(document))
             accounts, released = [*service.parts.accounts], asyncio.Event()
@@ -67,7 +67,7 @@ async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: 
 
             former.close = noted  # type: ignore[method-assign]
             reloading = asyncio.create_task(reload_of(service).again())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while [*service.parts.accounts] == accounts:  # noqa: ASYNC110 until the former one has ceased to receive
                     await asyncio.sleep(0)
             telegram.write("three")
@@ -77,7 +77,7 @@ async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: 
             released.set()
             held.release()
             assert (await reloading).applied == ("channels.telegram.prompt",)
-            await telegram.wait_text("third", 30)
+            await telegram.wait_text("third")
             assert telegram.texts() == ["first", "second", "third"]
             systems = [request.body["messages"][0]["content"] for request in model.requests]
             assert [("Say please." in one) for one in systems] == [False, False, True]

@@ -20,6 +20,7 @@ from agent.models.cli.client import CliClient
 from agent.sandbox.proof import Setting, choose
 from tests.agent.models.makers import assistant, call, request, results, user
 from tests.standins.cli_programs import CliProgram
+from tests.watch import PATIENCE
 
 Name = Literal["claude", "codex", "gemini"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -224,7 +225,7 @@ async def test_a_program_is_proved_once_and_again_when_its_file_changes(program:
 
 async def test_a_tool_that_is_used_ends_the_program(program: CliProgram) -> None:
     program.plays(uses="rm")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         error = await failure(client(program), asked())
     assert error.kind is ErrorKind.UNSAFE
     assert "used a tool" in error.detail
@@ -298,13 +299,13 @@ async def test_a_program_that_prints_nothing_is_alive_for_a_while(
     one = client(program)
     await answer(one, asked())
     monkeypatch.setattr(cli_client, "_PAUSE", 0.01)
-    monkeypatch.setattr(cli_client, "_PAUSES", 100)
+    monkeypatch.setattr(cli_client, "_PAUSES", 10)
     program.plays(silent=True)
     found: list[StreamPart] = []
     with suppress(ModelError):
         async for part in one.stream(asked()):
             found.append(part)
-    assert found.count(Alive()) >= 100
+    assert found.count(Alive()) >= 10
     assert (await failure(one, asked())).kind is ErrorKind.TIMEOUT
     assert not running(program)
 
@@ -341,7 +342,7 @@ async def test_a_crash_of_the_service_ends_the_whole_tree(tmp_path: Path) -> Non
         sys.executable, "-c", _SERVICE, str(tmp_path), "claude", stdout=asyncio.subprocess.PIPE
     )
     assert service.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while await service.stdout.readline() != b"TextDelta\n":
             pass
         program = CliProgram(tmp_path, "claude")

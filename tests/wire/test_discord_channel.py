@@ -32,6 +32,7 @@ from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE, BOB, DM, FORUM, HARK, Intent, Permission
 from tests.standins.discord_server import DiscordServer
 from tests.standins.proxy import FaultProxy
+from tests.watch import PATIENCE, LoopTime
 from tests.wire.sink import Clock, RecordingSink
 
 Json = dict[str, Any]
@@ -185,7 +186,7 @@ async def test_what_comes_while_a_batch_is_stored_is_the_next_one(
     for text in texts:
         discord.say(room, BOB, text)
     mark = discord.dm(ALICE, "last")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(channel._receiver._waiting) < 201:  # noqa: ASYNC110  # nothing is told until it is stored
             await asyncio.sleep(0)
     sink.commit.set()
@@ -279,7 +280,8 @@ async def test_what_comes_before_all_servers_have_told_their_channels_waits(
 async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_it_is_back(
     discord: DiscordServer, home: Json, room: Json, sink: RecordingSink, clock: Clock
 ) -> None:
-    channel = DiscordChannel(settings_for(discord, guilds_timeout=0.05), clock.times)
+    time = LoopTime()
+    channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.missing)
     work = discord.add_guild("Work", ALICE)
@@ -289,6 +291,10 @@ async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_
     new_session(discord, home, work)
     discord.outage(home, over=True)
     discord.say(room, BOB, "live")
+    async with asyncio.timeout(PATIENCE):
+        while not channel._receiver._waiting:  # noqa: ASYNC110  # it is held until the other server has told its channels
+            await asyncio.sleep(0)
+    await time.advance(DiscordAccount.guilds_timeout)
     await sink.until(lambda: sink.texts[1:] == ["live"])
     assert sink.story[2:] == ["missed", "live"]
     discord.outage(work, over=True)
@@ -335,8 +341,7 @@ async def test_a_session_that_is_over_is_begun_anew_with_a_gap(
 async def test_a_server_that_falls_silent_is_left(
     discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
 ) -> None:
-    discord.tolerate(Rule.GATEWAY)  # the library's thread may come late for such an interval
-    discord.heartbeat_interval = 0.05
+    discord.heartbeat_interval, discord.heartbeat_patience = 0.05, PATIENCE  # the library's thread may come late
     channel = DiscordChannel(settings_for(discord, heartbeat_timeout=0.15), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.missing)
@@ -366,12 +371,20 @@ async def test_heartbeats_that_are_not_answered_count_although_events_come(
 async def test_a_server_that_never_says_ready_is_left(
     discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
 ) -> None:
+    time = LoopTime()
     discord.gateway_silent = True
-    channel = DiscordChannel(settings_for(discord, connect_timeout=0.1), clock.times)
+    channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
-    await discord.wait_for(lambda: len(clock.pauses) > 1)
-    assert channel.health().state is not HealthState.READY
-    discord.gateway_silent = False
+    seen: set[int] = set()
+    for number in (1, 2):
+        async with asyncio.timeout(PATIENCE):
+            while not (found := [one for one in discord.links if one.zombie and id(one) not in seen]):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        seen |= {id(one) for one in found}
+        assert channel.health().state is not HealthState.READY
+        discord.gateway_silent = number == 1  # with the next connection
+        await time.advance(DiscordAccount.connect_timeout)
+        await clock.until(number)
     await sink.until(lambda: sink.missing)
     await channel.close()
 

@@ -1,4 +1,4 @@
-"""Requests on each platform: all of a long one is there, and what was decided takes the place of the buttons."""
+"""What a request shows of a command on each platform: all of it, nothing hidden, and nothing that leaves its frame."""
 
 import re
 from pathlib import Path
@@ -6,14 +6,23 @@ from typing import Any
 
 import pytest
 
-from bot.persistence.approvals import Choice
 from tests.bot.approvals.test_approvals import Commanding
 from tests.standins.script import Call
+from tests.wire.answers import PLATFORMS
+from tests.wire.court import DENY, court, run
 from tests.wire.platforms import SIDES, Discord, Side, Slack, Telegram
 from tests.wire.stage import staged
 
 pytestmark = pytest.mark.xdist_group("wire-platforms")
-every = pytest.mark.parametrize("name", list(SIDES))
+HIDDEN = ("\u202e", "\u2066", "\u200b", "\u00ad", "\x1b")
+FRAMES = (
+    "```\nallowed already, press *Allow once*\n```'",
+    "````` x ```` y'",
+    "`one` \\`two\\` ``'",
+    "*a* _b_ ~c~ <b>&amp; [x](https://evil.example/) <@U0BOB> @everyone'",
+    "a\n\n> quoted\n# head\n- item\n'",
+    "\n" * 40 + "x'",
+)
 LINES = [f"echo {number:04} `date` && <&{'x' * 20}>" for number in range(850)]
 LONG = "\n".join(LINES) + "\n" + "y" * 3000 + "\u202e"
 
@@ -33,7 +42,7 @@ def offers(side: Side) -> int:
     raise AssertionError(person)
 
 
-@every
+@pytest.mark.parametrize("name", list(SIDES))
 async def test_a_command_of_thirty_thousand_characters(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage:
         tool = Commanding(LONG, granted="that")
@@ -58,28 +67,23 @@ async def test_a_command_of_thirty_thousand_characters(name: str, tmp_path: Path
             assert side.posts()[-1] == "It is done."
 
 
-@every
-async def test_who_may_not_decide_is_told_so(name: str, tmp_path: Path) -> None:
-    """In Slack nobody else sees that."""
-    async with staged(name, tmp_path) as stage:
-        tool = Commanding()
-        stage.given["tools"] = [tool]
-        stage.changes["approvals"] = {"approvers": [f"{stage.side.name}:{stage.side.bob}"]}
-        stage.model.on("go", Call("ask", {"label": "it"}))
-        async with stage.serving() as service:
-            side = stage.side
-            asked = side.say("go", "alice", side.room, mention=True)
-            thread = side.answers_below(asked)
-            await stage.passing(lambda: side.posts(side.room, thread), "the request")
-            ((ident,),) = stage.stored.approvals("approval_id")
-            assert "An approver decides" in side.posts(side.room, thread)[0]
-            side.say(f"!approve {ident[:8]} once", "alice", side.room, thread=thread)
-            await stage.passing(lambda: len(side.posts(side.room, thread)) == 2, "the answer")
-            assert "nobody else. It still waits." in side.posts(side.room, thread)[1]
-            assert stage.stored.approvals("state") == [("open",)]
-            assert await service.parts.requests.decide(
-                ident, Choice(verdict="denied", reason="no"), f"{side.name}:{side.bob}"
-            )
-            stage.model.add("As you like.")
-            await stage.passing(lambda: side.posts(side.room, thread)[-1] == "As you like.", "the answer")
-        assert tool.begun == []
+async def test_what_hides_in_a_command_is_seen_and_none_leaves_its_frame(tmp_path: Path) -> None:
+    async with court(tmp_path) as at, at.serving():
+        for platform in PLATFORMS:
+            talk = at.meets(platform)
+            for number, words in enumerate(("".join(HIDDEN), *FRAMES)):
+                command, loud = f"{at.tally(talk, f'odd-{number}')} '{words}", talk.side.loud()
+                at.says(talk, f"odd-{number}", run(command))
+                card = await at.card(talk, f"{platform}-odd-{number}")
+                raw = str(card.raw.get("text", card.raw.get("content", ""))) + card.text
+                seen = raw.replace("`\u200b", "`") if platform == "discord" else card.text  # knows only fences of three
+                for sign in HIDDEN if number == 0 else ():
+                    assert (sign in raw, f"{ord(sign):04X}" in card.text) == (False, True), (
+                        f"{sign!r} on {platform}: {raw}"
+                    )
+                assert number == 0 or command.replace("\n" * 40, "⟨U+000A ×40⟩\n") in seen, f"{platform}: {raw!r}"
+                assert talk.side.loud() == loud, f"{words!r} on {platform}"
+                if platform == "discord":
+                    assert card.raw["content"].count("```") == 2, raw
+                at.press(card, DENY)
+                await at.answered(talk, f"odd-{number}")

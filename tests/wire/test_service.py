@@ -245,7 +245,8 @@ async def test_a_model_that_refuses_the_key_is_said_once_and_the_message_is_kept
         assert len(telegram.texts()) == 1
 
 
-async def test_a_busy_model_is_waited_for_as_told(tmp_path: Path) -> None:
+async def test_a_busy_model_is_waited_for_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.runner._LEAST_WAIT", 0.01)
     async with talking(tmp_path) as (telegram, model, _):
         model.add(Fail(429, retry_after=0))
         model.add("Now.")

@@ -40,7 +40,7 @@ from tests.standins.slack_ledger import Rule
 from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT, Person, Room
-from tests.watch import LoopTime
+from tests.watch import PATIENCE, LoopTime
 from tests.wire.sink import Clock, RecordingSink
 
 
@@ -742,9 +742,13 @@ async def test_an_answer_that_is_too_slow_leaves_the_outcome_unknown(
     slack: SlackServer, sink: RecordingSink, clock: Clock
 ) -> None:
     room = slack.channel("general")
-    async with connected(settings_for(slack, request_timeout=0.2), sink, clock) as channel:
+    time = LoopTime()
+    async with connected(settings_for(slack), sink, clock) as channel:
         held = slack.hold_next("chat.postMessage", after_apply=True)
-        assert isinstance(await channel.send(outgoing(channel, "answer", place(room))), Unknown)
+        sending = asyncio.create_task(channel.send(outgoing(channel, "answer", place(room))))
+        await held.reached.wait()
+        await time.advance(SlackAccount.request_timeout + 1)  # the library rounds it up
+        assert isinstance(await sending, Unknown)
         held.release()
     assert slack.texts() == ["answer"]
 
@@ -937,7 +941,7 @@ async def test_the_model_reads_what_was_said_last_its_own_words_too(
     last = slack.say(room, ALICE, "x" * 1000)["ts"]
     await slack.wait_acknowledged()
     text = ""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while "alice (" not in text or "Bob Baker (" not in text:  # names are asked for in the background
             text = await channel.perform("read", place(room), Arguments())
     lines = text.splitlines()
@@ -1076,23 +1080,25 @@ async def test_a_frame_stands_behind_no_send_holds_none_up_and_never_raises(
     slack: SlackServer, sink: RecordingSink, clock: Clock
 ) -> None:
     room, other = place(slack.channel("general")), place(slack.channel("random"))
-    async with connected(settings_for(slack, typing_timeout=0.05), sink, clock) as channel:
+    time = LoopTime()
+    async with connected(settings_for(slack), sink, clock) as channel:
         sent = await channel.send(outgoing(channel, "preview", room))
         assert isinstance(sent, Sent)
         target, body = sent.platform_id, shown(channel, "frame")
         held = slack.hold_next("chat.postMessage")
         async with asyncio.TaskGroup() as group:
             group.create_task(channel.send(outgoing(channel, "more", room)))
-            await asyncio.wait_for(held.reached.wait(), 5)
-            assert await asyncio.wait_for(channel.frame(room, target, body), 5) > 0
+            await held.reached.wait()
+            assert await channel.frame(room, target, body) > 0
             assert calls(slack, "chat.update") == 0, "a call is under way there"
             held.release()
         held = slack.hold_next("chat.update")
         async with asyncio.TaskGroup() as group:
             frame = group.create_task(channel.frame(room, target, body))
-            await asyncio.wait_for(held.reached.wait(), 5)
+            await held.reached.wait()
+            await time.advance(SlackAccount.typing_timeout)
             final = outgoing(channel, "final", room, action=Action.EDIT, target=target)
-            assert isinstance(await asyncio.wait_for(channel.send(final), 5), Sent), "the frame was given up"
+            assert isinstance(await channel.send(final), Sent), "the frame was given up"
         assert frame.result() == 60.0
         for fault, again in (
             ({"error": "message_not_found"}, 60.0),

@@ -18,7 +18,7 @@ from tests.deliveries import delivery, led_to
 from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, Room
-from tests.watch import PATIENCE
+from tests.watch import PATIENCE, LoopTime
 from tests.wire.sink import RecordingSink
 
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", username="the_workshop", topics=frozenset({7}))
@@ -311,14 +311,17 @@ async def test_a_frame_that_fails_is_no_matter(
 
 
 async def test_a_frame_that_hangs_gives_the_chat_back(telegram: TelegramServer, clock: Clock) -> None:
-    settings = account(TelegramAccount, token=telegram.token, base_url=telegram.base_url, typing_timeout=0.05)
+    time = LoopTime()
+    settings = account(TelegramAccount, token=telegram.token, base_url=telegram.base_url)
     times = Times(now=lambda: 0, monotonic=lambda: clock.seconds, sleep=clock.sleep)
     channel = TelegramChannel(settings, times)
     message = await say(channel, "one", place())
     clock.seconds += 1
     held = telegram.hold_next("editMessageText")
-    async with asyncio.timeout(PATIENCE):
-        assert await channel.frame(place(), message, channel.render("two")[0]) == 1.0
+    showing = asyncio.create_task(channel.frame(place(), message, channel.render("two")[0]))
+    await held.reached.wait()
+    await time.advance(TelegramAccount.typing_timeout)
+    assert await showing == 1.0
     assert await channel.send(delivery("{}", place(), action=Action.DELETE, target=message)) == Sent(message)
     held.release()
     await channel.close()

@@ -35,7 +35,7 @@ from tests.standins.proxy import FaultProxy
 from tests.standins.telegram_ledger import Call, Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, BOT_NAME, Room
-from tests.watch import PATIENCE
+from tests.watch import PATIENCE, LoopTime
 from tests.wire.sink import Clock, RecordingSink
 
 GROUP = Room(-4_000_111, "group", "Kitchen")
@@ -582,11 +582,15 @@ async def test_an_answer_that_is_too_slow_leaves_the_outcome_unknown(
     telegram: TelegramServer, sink: RecordingSink, clock: Clock
 ) -> None:
     telegram.write("hello")
-    channel = TelegramChannel(settings_for(telegram, request_timeout=0.2), clock.times)
+    time = LoopTime()
+    channel = TelegramChannel(settings_for(telegram), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.texts == ["hello"])
     held = telegram.hold_next("sendMessage", after_apply=True)
-    (result,) = await say(channel, "answer")
+    saying = asyncio.create_task(say(channel, "answer"))
+    await held.reached.wait()
+    await time.advance(TelegramAccount.request_timeout)
+    (result,) = await saying
     held.release()
     await channel.close()
     assert isinstance(result, Unknown)

@@ -1,4 +1,4 @@
-"""What the model may use where, and what becomes of what it does: policy, commands, loops, secrets, many at once."""
+"""The tools that the model may use where, and what becomes of what it does with them, on all platforms."""
 
 import contextlib
 import logging
@@ -8,68 +8,69 @@ from typing import Any
 
 import pytest
 
-from tests.standins.request_log import Request, canonical
+from tests.standins.request_log import canonical
 from tests.standins.script import Call
 from tests.wire.answers import PLATFORMS
-from tests.wire.court import DENY, ONCE, Court, Talk, court, run
+from tests.wire.court import ALWAYS, DENY, ONCE, Court, Talk, court, run
 
 pytestmark = pytest.mark.xdist_group("wire-tools")
 SECRET = "hk-s3cret-of-the-house-0815-4711"
-
-
-def offered(request: Request) -> set[str]:
-    """The tools that the model was offered."""
-    return set(request.tool_names)
+LOOKS, WRITES = run("cat seed | wc -c", needs="look"), Call("write", {"path": "w", "content": "x", "mode": "overwrite"})
 
 
 async def done(at: Court, talk: Talk, name: str, *steps: Any) -> list[str]:
-    """Let the model do that; what it was told of its calls."""
+    """Let the model do that; returns what it was told of its calls."""
     at.says(talk, name, *steps)
     await at.answered(talk, name)
     return at.results(talk, name)
 
 
-# -- policy ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("tools", "there", "missing"),
+    ("tools", "looks", "on_host", "writes", "reason"),
     [
-        ({}, {"exec", "process", "read", "write", "edit", "glob", "grep", "message", "ask_person"}, set()),
-        ({"profile": "full"}, {"exec", "process", "write", "message", "schedule"}, set()),
-        ({"profile": "messaging"}, {"message"}, {"exec", "process", "write", "edit", "web_fetch"}),
-        ({"profile": "minimal"}, set(), {"exec", "process", "write", "edit", "message", "schedule"}),
-        ({"profile": "coding"}, {"exec", "read", "write", "edit", "glob", "grep", "web_fetch", "web_search"}, set()),
-        ({"deny": ["group:runtime"]}, {"write", "web_fetch"}, {"exec", "process"}),
-        ({"deny": ["group:web"]}, {"write"}, {"web_fetch", "web_search"}),
-        ({"allow": ["group:fs"]}, {"read", "write", "edit", "glob", "grep"}, {"exec", "process", "message"}),
-        ({"allow": ["group:fs", "exec"], "deny": ["wri*"]}, {"read", "exec"}, {"write", "process"}),
-        ({"profile": "messaging", "allow": ["exec"]}, set(), {"exec", "write"}),
-        ({"exec": {"security": "deny"}}, {"write"}, set()),
+        ({}, "runs", "asks", True, ""),
+        ({"exec": {"security": "full", "ask": "off"}}, "runs", "refused", True, ""),
+        ({"exec": {"security": "full", "ask": "always"}}, "asks", "asks", True, ""),
+        ({"exec": {"allowlist": ["cp -v --backup=numbered seed *"]}, "deny": ["wri*"]}, "runs", "runs", False, "deny"),
+        ({"profile": "messaging"}, "missing", "missing", False, "profile: messaging"),
+        ({"exec": {"security": "deny"}}, "missing", "missing", True, "security: deny"),
+        ({"require_approval": ["write"]}, "runs", "asks", None, ""),
     ],
 )
-async def test_the_model_is_offered_what_the_policy_leaves(
-    tools: Any, there: set[str], missing: set[str], tmp_path: Path
+async def test_a_call_runs_is_asked_about_or_refused_as_the_policy_says(
+    tools: Any, looks: str, on_host: str, writes: bool | None, reason: str, tmp_path: Path
 ) -> None:
     async with court(tmp_path, alone=True, tools=tools) as at, at.serving():
         talk = at.meets("telegram")
-        calls = [run("cat seed", needs="look"), Call("write", {"path": "w", "content": "x"})]
-        results = await done(at, talk, "policy", *calls)
-        request = at.requests["telegram", "policy"][0]
-        assert there <= offered(request), offered(request)
-        assert not missing & offered(request), offered(request)
-        assert ("exit code 0" in results[0]) == ("exec" in offered(request) and "exec" not in tools), results
-        assert (at.workspace / "w").exists() == ("write" in offered(request)), "what is not offered does nothing"
+        for name, call, words, expected in (
+            ("looks", LOOKS, "cat seed", looks),
+            ("host", run(at.tally(talk, "host")), "host", on_host),
+            ("writes", WRITES, "write", {True: "runs", False: "missing", None: "asks"}[writes]),
+        ):
+            at.says(talk, name, call)
+            if expected == "asks":
+                card = await at.card(talk, words)
+                assert not (at.workspace / "w").exists()
+                at.press(card, ALWAYS if ALWAYS in card.buttons and name == "writes" else ONCE)
+            await at.answered(talk, name)
+            (result,) = at.results(talk, name)
+            ran = "exit code 0" in result or (at.workspace / "w").exists()
+            assert ran == (expected in ("runs", "asks")), f"{name}: {result}"
+            assert (call.name in at.requests["telegram", name][0].tool_names) == (expected != "missing"), name
+        assert at.ran(talk, "host") == (on_host in ("runs", "asks"))
+        asked = [looks, on_host].count("asks") + (writes is None)
+        assert len(at.stage.stored.approvals("state")) == asked
+        if writes is None:
+            at.says(talk, "again", WRITES)
+            await at.answered(talk, "again")
+            assert len(at.stage.stored.approvals("state")) == asked, "the same words are always allowed"
         before = at.said(talk)
         at.native(talk, "/tools")
         said = await at.told(talk, before, "the tools")
-        for name in there:
-            assert name in said, said
-        for name in missing & {"exec", "write"}:
-            assert name in said, f"{name} is not there, and nobody says why: {said}"
+        assert ("write" in said, "exec" in said, reason in said) == (True, True, True), f"nobody says why: {said}"
 
 
-async def test_a_group_and_a_sender_only_narrow_and_the_tools_stay_the_same_bytes(tmp_path: Path) -> None:
+async def test_a_room_and_a_sender_only_narrow_and_owners_have_more(tmp_path: Path) -> None:
     async with contextlib.AsyncExitStack() as stack:
         at = await stack.enter_async_context(court(tmp_path, group=lambda side: {"tools": {"deny": ["write"]}}))
         bobs = [f"{platform}:{at.side(platform).bob}" for platform in PLATFORMS]
@@ -77,164 +78,81 @@ async def test_a_group_and_a_sender_only_narrow_and_the_tools_stay_the_same_byte
         await stack.enter_async_context(at.serving())
         for platform in PLATFORMS:
             alice, bob = at.in_room(platform, "alice"), at.in_room(platform, "bob")
-            for who, talk, number in (("alice", alice, 0), ("bob", bob, 1), ("alice", alice, 2)):
-                room = at.room_of(talk)
+            for number, (who, talk) in enumerate((("alice", alice), ("bob", bob), ("alice", alice))):
                 name = f"room-{number}"
-                at.asks_in_room(
-                    platform, who, name, run("cat seed", needs="look"), Call("write", {"path": "no", "content": "x"})
-                )
+                at.asks_in_room(platform, who, name, LOOKS, WRITES)
                 await at.answered(talk, name)
                 listed, written = at.results(talk, name)
                 assert ("exit code 0" in listed) == (who == "alice"), f"{who} on {platform}: {listed}"
-                assert not any((folder / "no").exists() for folder in (at.workspace, room)), written
+                assert not any((folder / "w").exists() for folder in (at.workspace, at.room_of(talk))), written
             requests = [at.requests[platform, f"room-{number}"][0] for number in range(3)]
-            assert len({canonical(one.body["tools"]) for one in requests}) == 1, "the set is fixed"
-            assert "write" not in offered(requests[0]), "nobody in this room may write"
-            assert "exec" in offered(requests[0])
-            direct = at.direct(platform, alice.person)
-            results = await done(at, direct, "direct", Call("write", {"path": f"{platform}.txt", "content": "x"}))
-            assert (at.workspace / f"{platform}.txt").exists(), results
+            assert len({canonical(one.body["tools"]) for one in requests}) == 1, "the same bytes whoever writes"
+            assert ("write" in requests[0].tool_names, "exec" in requests[0].tool_names) == (False, True)
+            later = Call("schedule", {"at": "2031-01-01T10:00:00Z", "prompt": f"wake up on {platform}"})
+            direct, other = at.direct(platform, alice.person), at.meets(platform, owner=False)
+            results = await done(at, direct, "direct", WRITES, later)
+            assert (at.workspace / "w").exists(), results
+            (at.workspace / "w").unlink()
+            await done(at, other, "other", later)
+            both = ["schedule" in at.requests[platform, name][0].tool_names for name in ("direct", "other")]
+            assert both == [True, False]
+        assert len([one for (one,) in at.stage.stored.jobs("job_id") if one != "heartbeat"]) == 3
 
 
-async def test_what_only_owners_may_use_is_not_there_for_others(tmp_path: Path) -> None:
+async def test_commands_in_the_background_with_variables_much_output_and_in_circles(tmp_path: Path) -> None:
     async with court(tmp_path) as at, at.serving():
-        owner, other = at.meets("slack"), at.meets("slack", owner=False)
-        for talk, name in ((owner, "owner"), (other, "other")):
-            await done(at, talk, name, Call("schedule", {"at": "2031-01-01T10:00:00Z", "prompt": "wake up"}))
-        both = [offered(at.requests["slack", name][0]) for name in ("owner", "other")]
-        assert ["schedule" in one for one in both] == [True, False]
-        assert len([one for (one,) in at.stage.stored.jobs("job_id") if one != "heartbeat"]) == 1
-
-
-# -- commands --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "listed", "missed"),
-    [
-        ({"security": "deny"}, "refused", "refused"),
-        ({"security": "full", "ask": "off"}, "runs", "refused"),
-        ({"security": "full"}, "runs", "asks"),
-        ({"security": "full", "ask": "always"}, "asks", "asks"),
-        ({"ask": "off"}, "runs", "refused"),
-        ({}, "runs", "asks"),
-        ({"in_sandbox": "allow", "network": "allow"}, "runs", "asks"),
-        ({"allowlist": ["cp -v --backup=numbered seed *"]}, "runs", "runs"),
-        ({"allowlist": ["cp -v seed *"]}, "runs", "asks"),
-        ({"security": "deny", "ask": "always"}, "refused", "refused"),
-    ],
-)
-async def test_a_command_is_refused_run_or_asked_about(settings: Any, listed: str, missed: str, tmp_path: Path) -> None:
-    """listed: what only looks; missed: what is to run on the host."""
-    async with court(tmp_path, alone=True, tools={"exec": settings}) as at, at.serving():
+        at.may_repeat()
         talk = at.meets("telegram")
-        for name, command, needs, expected in (
-            ("listed", "cat seed | wc -c", None, listed),
-            ("missed", at.tally(talk, "missed"), "host", missed),
-        ):
-            at.says(talk, name, run(command, needs=needs))
-            if expected == "asks":
-                card = await at.card(talk, command[:10])
-                at.press(card, ONCE)
-            await at.answered(talk, name)
-            (result,) = at.results(talk, name)
-            assert ("exit code 0" in result) == (expected != "refused"), f"{name}: {result}"
-            assert any(card.buttons for card in at.cards(talk)) is False
-        assert at.ran(talk, "missed") == (missed != "refused")
-        assert len(at.stage.stored.approvals("state")) == [listed, missed].count("asks")
-
-
-async def test_variables_of_a_command_on_the_host_are_shown_to_who_is_asked(tmp_path: Path) -> None:
-    async with court(tmp_path, tools={"exec": {"allowlist": ["cat **"]}}) as at, at.serving():
-        talk = at.meets("telegram")
-        for number, variable in enumerate(("LD_PRELOAD", "PATH", "BASH_ENV", "GIT_SSH_COMMAND", "PAGER")):
-            looked = await done(at, talk, f"look-{number}", run("cat seed", env={variable: "./evil"}, needs="look"))
-            assert "exit code" in looked[-1], "in the sandbox they are its own affair"
-        at.says(talk, "host", run("cat seed", env={"LD_PRELOAD": "./evil"}))
-        card = await at.card(talk, "LD_PRELOAD")
-        at.press(card, DENY)
-        await at.answered(talk, "host")
-        (*_, refused) = await done(at, talk, "no-name", run("cat seed", env={"A=B": "x"}))
-        assert "the name of a variable" in refused
-        (*_, said) = await done(at, talk, "all", run("env", needs="look"))
-        assert "house-key" not in said
-
-
-async def test_a_command_in_the_background_is_looked_after(tmp_path: Path) -> None:
-    async with court(tmp_path, tools={"exec": {"security": "full", "ask": "off"}}) as at, at.serving():
-        talk = at.meets("telegram")
-        (begun,) = await done(
-            at,
-            talk,
-            "begin",
-            run("echo ready; while read line; do echo got $line; done; echo bye", background=True, needs="look"),
-        )
+        loop = "echo ready; while read line; do echo got $line; done; echo bye"
+        (begun,) = await done(at, talk, "begin", run(loop, background=True, needs="look"))
         (listed,) = await done(at, talk, "list", Call("process", {"action": "list"}))
         (ident,) = {one for one in re.findall(r"[a-z]+-[\w-]+", begun) if one in listed}
 
-        async def process(name: str, action: str, **more: Any) -> str:
+        async def process(talk: Talk, name: str, action: str, **more: Any) -> str:
             (said,) = await done(at, talk, name, Call("process", {"action": action, "id": ident, **more}))
             return said
 
-        await process("write", "input", text="one\n")
-        seen = await process("poll", "poll", wait_seconds=5)
-        assert "got one" in seen, seen
+        await process(talk, "write", "input", text="one\n")
+        assert "got one" in await process(talk, "poll", "poll", wait_seconds=5)
         other = at.meets("discord", owner=False)
-        (theirs,) = await done(at, other, "theirs", Call("process", {"action": "poll", "id": ident}))
-        assert "got one" not in theirs, "another session's process"
-        (theirs,) = await done(at, other, "kill-theirs", Call("process", {"action": "kill", "id": ident}))
-        killed = await process("kill", "kill")
-        assert "no " not in killed.lower()[:3], killed
-        after = await process("after", "poll")
-        assert "running" not in after.lower() or "not running" in after.lower(), after
+        assert "got one" not in await process(other, "theirs", "poll"), "another session's process"
+        await process(other, "kill-theirs", "kill")
+        await process(talk, "write-more", "input", text="two\n")
+        assert "got two" in await process(talk, "poll-more", "poll", wait_seconds=5), "it is not theirs to end"
+        await process(talk, "kill", "kill")
+        after = (await process(talk, "after", "poll")).lower()
+        assert "running" not in after or "not running" in after, after
 
+        at.says(talk, "host", run("cat seed", env={"LD_PRELOAD": "./evil"}))
+        at.press(await at.card(talk, "LD_PRELOAD"), DENY)
+        await at.answered(talk, "host")
+        (said,) = await done(at, talk, "all", run("env", env={"LD_PRELOAD": "./evil"}, needs="look"))
+        assert ("exit code" in said, "house-key" in said) == (True, False), "in the sandbox it is asked about nothing"
 
-async def test_long_output_is_kept_where_the_model_can_read_it(tmp_path: Path) -> None:
-    async with court(tmp_path) as at, at.serving():
         talk = at.meets("discord")
-        lines = "".join(f"line {number:06}\n" for number in range(60_000))
-        (at.workspace / "long.txt").write_text(lines)
+        (at.workspace / "long.txt").write_text("".join(f"line {number:06}\n" for number in range(60_000)))
         (result,) = await done(at, talk, "long", run("cat long.txt", needs="look"))
-        assert len(result) < 60_000, len(result)
-        assert "line 000000" in result
-        assert "line 059999" in result
+        assert (len(result) < 60_000, "line 000000" in result, "line 059999" in result) == (True, True, True)
         paths = re.findall(r"[\w./-]+/[\w./-]+", result.replace("line ", ""))
         found = next((one.rstrip(".") for one in paths if (at.workspace / one.rstrip(".")).is_file()), None)
         assert found, f"no file is named: {result[:300]} … {result[-300:]}"
         (read,) = await done(at, talk, "read", Call("read", {"path": found, "offset": 30_000, "limit": 5}))
         assert "line 0299" in read or "line 0300" in read, read[:500]
 
-
-async def test_a_model_that_repeats_itself_is_stopped_and_the_person_is_answered(tmp_path: Path) -> None:
-    async with court(tmp_path) as at, at.serving():
-        at.may_repeat()
-        steps = {
-            "same": [run("cat seed", needs="look")] * 200,
-            "pair": [run("cat seed", needs="look"), run("wc -c seed", needs="look")] * 100,
-            "ask": [Call("read", {"path": "nope"})] * 200,
-        }
-        for (name, calls), platform in zip(steps.items(), PLATFORMS, strict=True):
-            talk = at.meets(platform)
-            at.says(talk, name, *calls)
-            await at.until(lambda talk=talk: at.texts(talk) and at.stage.at_rest(), f"the end of {name}", talk)  # type: ignore[misc]
-            asked = len(at.requests[platform, name])
-            assert asked < 45, f"{name}: {asked} requests"
-            results = at.results(talk, name)
-            assert len(set(results)) > 1, "the model was told"
-            assert at.texts(talk)
-
-
-# -- secrets ---------------------------------------------------------------------------------------------------------
+        talk = at.meets("slack")
+        at.says(talk, "circle", *[Call("read", {"path": "nope"}), Call("read", {"path": "seed"})] * 100)
+        await at.until(lambda: at.texts(talk) and at.stage.at_rest(), "its end", talk)
+        assert len(at.requests["slack", "circle"]) < 45
+        assert len(set(at.results(talk, "circle"))) > 2, "the model was told"
 
 
 async def test_a_configured_secret_that_a_command_prints_is_seen_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    long = f"{'x ' * 40_000}{SECRET}{' y' * 40_000}"
     async with court(tmp_path, gateway={"token": SECRET}) as at:
         (at.workspace / "secret.txt").write_text(f"token={SECRET}\n")
-        (at.workspace / "long.txt").write_text(long)
+        (at.workspace / "long.txt").write_text(f"{'x ' * 40_000}{SECRET}{' y' * 40_000}")
         (at.workspace / "split.txt").write_text(f"{'z' * 65_530}{SECRET}")
         async with at.serving():
             for platform in PLATFORMS:
@@ -250,23 +168,19 @@ async def test_a_configured_secret_that_a_command_prints_is_seen_nowhere(
                     lambda request: "It says: " + " ".join(text for _, text in request.tool_results)[:300],
                 )
                 await at.until(lambda talk=talk: any("It says" in text for text in at.texts(talk)), "it", talk)  # type: ignore[misc]
-                first, *_ = at.results(talk, "secret")
-                assert "token=" in first, first
+                assert "token=" in at.results(talk, "secret")[0]
         assert not any(SECRET.encode() in one.raw for one in at.play.model.requests)
         for side in at.play.sides.values():
             assert not any(SECRET in text for text in side.shown()), side.name
         assert [name for name, rows in at.stage.stored.everything().items() if SECRET in str(rows)] == []
         kept = [one for one in at.workspace.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
         assert sorted(one.name for one in kept) == ["long.txt", "secret.txt", "split.txt"], "no copies are kept"
-        said = caplog.text + "".join(capsys.readouterr())
-        assert SECRET not in said
+        assert SECRET not in caplog.text + "".join(capsys.readouterr())
 
 
-# -- many at once ----------------------------------------------------------------------------------------------------
-
-
-async def test_a_hundred_turns_that_wait_hold_up_nobody_and_each_runs_once(tmp_path: Path) -> None:
-    count = 34
+@pytest.mark.parametrize("count", [4, pytest.param(34, marks=pytest.mark.soak)])
+async def test_turns_that_wait_hold_up_nobody_and_each_runs_once_after_a_restart(count: int, tmp_path: Path) -> None:
+    """More on each platform than may run at once."""
     async with court(tmp_path, agent={"max_concurrent": 2}) as at:
         async with at.serving() as service:
             talks = [at.meets(platform) for platform in PLATFORMS for _ in range(count)]
@@ -275,9 +189,7 @@ async def test_a_hundred_turns_that_wait_hold_up_nobody_and_each_runs_once(tmp_p
             cards = [await at.card(talk, f"many-{number}") for number, talk in enumerate(talks)]
             assert len(at.stage.stored.approvals(state="open")) == 3 * count
             assert service.parts.lanes.active == 0
-            other = at.meets("telegram")
-            at.says(other, "other", run("cat seed", needs="look"))
-            await at.answered(other, "other")
+            await done(at, at.meets("telegram"), "other", LOOKS)
         async with at.serving():
             await at.quiet()
             for number, card in enumerate(cards):

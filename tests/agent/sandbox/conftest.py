@@ -15,6 +15,10 @@ from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands
 
 NAMES: tuple[Setting, ...] = ("bubblewrap", "sandlock", "seatbelt")
+# Of a rule that is Hark's own and the same in all sandboxes one is enough; `make soak` tries all.
+SPARSE = pytest.mark.parametrize(
+    "name", ["auto", *(pytest.param(name, marks=pytest.mark.soak) for name in NAMES)], indirect=True
+)
 
 # Runs a command in the room; returns what the model reads of it. Further words are those of a call.
 Run = Callable[..., Awaitable[str]]

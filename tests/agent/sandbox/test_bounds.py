@@ -12,9 +12,10 @@ from agent.sandbox.base import Bounds
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
 from agent.tools.process_tool import ProcessParameters
-from tests.agent.sandbox.conftest import Run
+from tests.agent.sandbox.conftest import SPARSE, Run
 from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 MEGABYTE = 1024**2
 # The disk is one that others write to meanwhile, so only the test of its bound has a small one.
@@ -39,6 +40,7 @@ async def test_a_file_grows_to_its_bound_and_no_further(run: Run, room: Path) ->
     assert "room" in await run("yes > $TMPDIR/flood; echo room"), "nor does one of its temporary folder"
 
 
+@SPARSE
 async def test_many_files_end_with_the_disk_it_may_take(run: Run, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.sandbox.backends.BOUNDS", replace(SMALL, disk=32 * MEGABYTE))
     said = await run(FLOOD, needs="work")
@@ -68,6 +70,7 @@ async def test_within_its_bounds_nothing_is_ended(run: Run, room: Path) -> None:
     assert size(room) >= 900 * 1024
 
 
+@SPARSE
 async def test_in_the_background_the_same_bounds_hold(
     working: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +92,7 @@ async def test_in_the_background_the_same_bounds_hold(
 
 async def test_in_the_background_time_is_bounded_whatever_is_asked(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     for constant, asked in (("BACKGROUND_SECONDS", None), ("MOST_BACKGROUND_SECONDS", 9_999_999.0)):
         with monkeypatch.context() as patched:
             patched.setattr(f"agent.tools.exec.{constant}", 0.05)
@@ -98,12 +102,14 @@ async def test_in_the_background_time_is_bounded_whatever_is_asked(room: Path, m
             assert "is over: stopped after its time limit of 0.05 s." in made.told[0][1]
 
 
+@SPARSE
 async def test_output_is_bounded_in_a_sandbox_as_well(run: Run) -> None:
     said = await run("head -c 300000 /dev/zero | tr '\\0' x")
     assert "bytes left out" in said
     assert len(said) < 40_000
 
 
+@SPARSE
 async def test_what_is_given_to_it_in_the_background_reaches_it(
     name: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,13 +134,14 @@ def _background(command: str, **more: Any) -> ExecParameters:
     return ExecParameters.model_validate({"command": command, "background": True, **more})
 
 
+@SPARSE
 async def test_a_command_that_is_stopped_leaves_no_folder(name: Setting, room: Path) -> None:
     notes = Notes()
     said = asyncio.Event()
     tool = commands(room, sandbox=name).exec
     context = notes.context(update=lambda text: said.set())
     call = asyncio.create_task(tool.run(ExecParameters(command="echo begun; sleep 100", needs="look"), context))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await said.wait()
     assert len(os.listdir(room.with_name("room-temporary"))) == 1
     call.cancel()

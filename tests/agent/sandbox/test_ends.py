@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox import base
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
 from agent.tools.leftovers import end_leftover
 from tests.agent.sandbox.conftest import held
 from tests.agent.tools.calls import Notes
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans cannot be found")
 
@@ -45,7 +47,7 @@ class Alive:
     def __init__(self, room: Path) -> None:
         self._descriptor = os.open(room / "alive", os.O_RDONLY | os.O_NONBLOCK)
 
-    def ended(self, seconds: float = 10) -> bool:
+    def ended(self, seconds: float = PATIENCE) -> bool:
         """Nothing does, at the latest after so many seconds."""
         ready = select.select([self._descriptor], [], [], seconds)[0]
         return bool(ready) and os.read(self._descriptor, 1) == b""
@@ -81,7 +83,7 @@ class Call:
         """Return once so many have said that they are away."""
         while "".join(self.notes.updates).count("away") < count:
             self._news.clear()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await self._news.wait()
 
 
@@ -147,3 +149,11 @@ def test_and_when_the_service_has_died_by_pid_and_start_time(working: Setting, r
         program.wait(10)
     assert end_leftover(int(pid), pid_started)
     assert alive.ended()
+
+
+def test_a_gate_imports_little_because_every_command_waits_for_it() -> None:
+    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0"]
+    said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stderr
+    imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert {"os", "ctypes", "marshal"} <= imported
+    assert not imported & {"enum", "re", "json", "typing", "contextlib", "functools", "collections"}

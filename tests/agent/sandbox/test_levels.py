@@ -18,7 +18,7 @@ from agent.shell import Level
 from agent.tools.base import Ask, Decision, Refused
 from agent.tools.exec import ExecParameters, ExecTool
 from agent.tools.process_tool import ProcessParameters
-from tests.agent.sandbox.conftest import held
+from tests.agent.sandbox.conftest import SPARSE, held
 from tests.agent.tools.calls import Notes, soon
 from tests.agent.tools.commands import Commands, commands
 
@@ -42,6 +42,7 @@ def rule(level: str | None, *words: str) -> str:
     return f"exec:{json.dumps(stored)}"
 
 
+@SPARSE
 async def test_a_line_that_redirects_works_where_it_may(working: Setting, room: Path) -> None:
     free = made(room, working, in_sandbox="allow").exec
     assert await unasked(free, "echo x > out.txt; cat out.txt") == "[exit code 0]\nx\n"
@@ -55,6 +56,7 @@ async def test_a_line_that_redirects_works_where_it_may(working: Setting, room: 
     assert await unasked(asking, "cat out.txt > /dev/null; cat < out.txt") == "[exit code 0]\nx\n"
 
 
+@SPARSE
 async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting, room: Path) -> None:
     tool = made(room, name).exec
     (room / "kept").write_text("kept")
@@ -63,6 +65,7 @@ async def test_what_looks_runs_whatever_it_is_and_changes_nothing(name: Setting,
     assert (room / "kept").read_text() == "kept"
 
 
+@SPARSE
 async def test_a_rule_lets_a_command_run_up_to_its_level(working: Setting, room: Path) -> None:
     tool = made(room, working, grants=lambda session: (rule("work", "touch", "made"),)).exec
     assert (await unasked(tool, "touch made")).startswith("[exit code 0]")
@@ -75,6 +78,7 @@ async def test_a_rule_lets_a_command_run_up_to_its_level(working: Setting, room:
     assert "[It ran with needs: look" in await unasked(tool, "touch other"), "which no rule is about"
 
 
+@SPARSE
 @pytest.mark.parametrize("level", [None, "host"])
 async def test_rules_of_older_stores_mean_the_host(working: Setting, room: Path, level: str | None) -> None:
     outside = room.parent / "outside"
@@ -87,6 +91,7 @@ async def test_rules_of_older_stores_mean_the_host(working: Setting, room: Path,
     assert "haddock" not in await unasked(tool, f"cat {outside} | cat"), "of which the other has no rule"
 
 
+@SPARSE
 async def test_a_decision_counts_at_its_level_and_in_its_sandbox(working: Setting, room: Path) -> None:
     tool, bare = made(room, working).exec, commands(room, security="allowlist").exec
     asks = dict[str, Ask]()
@@ -139,6 +144,7 @@ async def test_with_network_the_machine_itself_stays_out_of_reach(working: Setti
     assert not (room.parent / "made").exists()
 
 
+@SPARSE
 async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None:
     tool = made(room, name, security="full", grants=lambda session: (rule("host", "touch", "made"),)).exec
     guest = replace(Notes().context(), as_guest=True)
@@ -155,10 +161,12 @@ async def test_a_guest_looks_and_nothing_else(name: Setting, room: Path) -> None
         await commands(room).exec.run(call("ls"), guest)
 
 
+@SPARSE
 async def test_what_is_given_is_asked_about_where_it_may_change_something(
     working: Setting, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     for in_sandbox, needs, asked in (("ask", "look", False), ("allow", "work", False), ("ask", "work", True)):
         it = made(room, working, in_sandbox=in_sandbox, grants=lambda session: (rule("work", "cat"),))
         try:
@@ -171,6 +179,7 @@ async def test_what_is_given_is_asked_about_where_it_may_change_something(
             await it.background.close(10)
 
 
+@SPARSE
 async def test_variables_that_may_lead_it_are_asked_about_where_rules_let_it_out(working: Setting, room: Path) -> None:
     (room / "bin").mkdir()
     (room / "bin/date").write_text("#!/bin/sh\necho haddock\n")

@@ -1,7 +1,7 @@
 """A sandbox that leaks in one way is not taken, and it is said what got through; what is proved holds from then on."""
 
 import ctypes
-import json
+import marshal
 import platform
 import shutil
 import struct
@@ -19,7 +19,7 @@ from agent.sandbox.backends import Bubblewrap
 from agent.sandbox.base import Kept, Launch, Sandbox, View
 from agent.sandbox.proof import Setting, choose, prove
 from agent.shell import Level
-from tests.agent.sandbox.conftest import held
+from tests.agent.sandbox.conftest import SPARSE, held
 
 OUTER, INNER = 1, 2  # of the two sandboxes of bubblewrap, their words among what a launch passes
 _EVERYTHING_ALLOWED = struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)
@@ -229,9 +229,9 @@ def plan(change: Callable[[dict[str, Any], View], object]) -> Callable[[Launch, 
     """Another plan for sandlock."""
 
     def change_of(launch: Launch, view: View) -> Launch:
-        told = json.loads(launch.passed[1])
+        told = marshal.loads(launch.passed[1])
         change(told, view)
-        return given(1, json.dumps(told).encode())(launch, view)
+        return given(1, marshal.dumps(told))(launch, view)
 
     return change_of
 
@@ -374,6 +374,7 @@ class Starts:
         return Launch(argv=self.argv, environment={})
 
 
+@SPARSE
 def test_each_level_is_proved(sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]) -> None:
     ways["bubblewrap"] = lambda: Broken(sandbox, seen=lambda view: replace(view, level="look"))
     found = choose("auto")
@@ -420,6 +421,7 @@ def test_one_that_raises_is_none(ways: dict[str, Callable[[], Sandbox | str]], m
     assert "there is no filter of system calls for riscv64" in found.why
 
 
+@SPARSE
 def test_those_that_do_not_hold_are_passed_over_with_the_reason(
     sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]
 ) -> None:
@@ -436,6 +438,7 @@ def test_those_that_do_not_hold_are_passed_over_with_the_reason(
     assert "tools.exec.sandbox" in choose("none").why
 
 
+@SPARSE
 def test_what_is_proved_is_not_proved_again(sandbox: Sandbox, ways: dict[str, Callable[[], Sandbox | str]]) -> None:
     asked = list[str]()
 

@@ -8,6 +8,7 @@ from typing import Any
 from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Decision, Tool
+from tests.watch import PATIENCE
 
 
 async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
@@ -26,7 +27,7 @@ async def allowed(tool: Tool[Any], parameters: Any, context: CallContext) -> Cal
 
 async def soon(condition: Callable[[], object]) -> None:
     """Return when something holds of which nobody tells."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0)
 

@@ -17,6 +17,7 @@ from agent.tools.output import Overflow
 from agent.tools.permission import Asking, Permission, Security
 from agent.tools.process_tool import ProcessTool
 from agent.tools.workspace import Workspace
+from tests.watch import PATIENCE
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Commands:
         """Return once so many have ended and been told of, or need not be."""
         while len(self.told) < count:
             self.news.clear()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await self.news.wait()
 
 

@@ -25,6 +25,7 @@ from agent.tools.process_tool import ProcessParameters
 from tests.agent.tools.calls import Notes, run_allowed, soon
 from tests.agent.tools.commands import Commands, commands
 from tests.agent.tools.test_exec import Sight
+from tests.watch import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
@@ -32,8 +33,10 @@ WAITS = "read -r line < pipe"
 
 
 @pytest.fixture(autouse=True)
-def _no_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for an early end nor, where a command is ended before it has begun, for what it does at TERM."""
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
 
 
 class Some:
@@ -112,7 +115,7 @@ async def test_a_poll_wakes_as_soon_as_there_is_something(tmp_path: Path) -> Non
             await asyncio.sleep(0)
             assert not poll.done()
             await asyncio.to_thread(let_go, tmp_path, pipe)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 assert await poll == wanted
         await it.made.until_told(1)
         assert it.made.told == [("session", "")], "it was read to its end"

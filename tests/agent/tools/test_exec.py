@@ -25,6 +25,7 @@ from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process import GatedProcess
 from tests.agent.tools.calls import Notes, outcome, run_allowed
 from tests.agent.tools.commands import commands
+from tests.watch import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
@@ -46,7 +47,7 @@ class Sight:
     def __init__(self, pid: int) -> None:
         self._descriptor = os.pidfd_open(pid)
 
-    def ended(self, seconds: float = 10) -> bool:
+    def ended(self, seconds: float = PATIENCE) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
 
     def __del__(self) -> None:
@@ -71,14 +72,14 @@ class Call:
         """Return once the command has said this."""
         while word not in "".join(self.notes.updates):
             self._news.clear()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await self._news.wait()
 
     async def pids(self, count: int) -> list[int]:
         """The pids the command printed, once there are that many, and its own first."""
         while len(pids := "".join(self.notes.updates).split()) < count:
             self._news.clear()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await self._news.wait()
         return [self.notes.started[0][0], *(int(pid) for pid in pids)]
 
@@ -171,6 +172,15 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
     # a shell may also say that its reading was interrupted
     assert said.startswith(b"ready\n")
     assert said.endswith(b"bye\n")
+
+
+async def test_a_command_that_is_ended_before_it_has_begun_gets_no_time(root: Path) -> None:
+    """Its gate takes some milliseconds, and would begin it after TERM was sent."""
+    launch = Launch(argv=("/bin/sh", "-c", "echo begun; read -r line < pipe"), environment=os.environ)
+    async with GatedProcess(launch, root, lambda data: None) as process:
+        process.open_gate()
+        async with asyncio.timeout(PATIENCE):
+            await process.end(grace_seconds=2 * PATIENCE)
 
 
 async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +403,8 @@ def test_a_process_that_leads_no_group_is_left_alone() -> None:
     assert not end_leftover(os.getpid(), own)
 
 
-async def test_no_descriptor_is_left_open(root: Path) -> None:
+async def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.exec.OUTPUT_GRACE_SECONDS", 0.01)
     await run(root, "true")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):

@@ -277,6 +277,10 @@ async def test_what_is_allowed_for_always_is_just_that(tmp_path: Path) -> None:
     assert await verdict(tmp_path, OTHER, **granted) == "run"
     assert await verdict(tmp_path, "touch other", **granted) == "ask+"
     assert await verdict(tmp_path, f"{OTHER} && touch other", **granted) == "ask+"
+    (tmp_path / "sub").mkdir()
+    assert await verdict(tmp_path, OTHER, call={"cwd": "sub"}, **granted) == "ask+"
+    for more in (f"{OTHER} > ../out", f"{OTHER} $(touch x)", f"{OTHER}; rm -rf sub", f"X=1 LD_PRELOAD=./x.so {OTHER}"):
+        assert (await verdict(tmp_path, more, **granted)).startswith("ask"), more
 
 
 async def test_the_allowlist_of_the_configuration_counts(tmp_path: Path) -> None:
@@ -349,6 +353,7 @@ async def test_what_is_written_to_a_command_is_asked_about_as_well(
 ) -> None:
     """An interpreter runs what it reads, and nobody knows which of them is one."""
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("agent.tools.background.END_SECONDS", 0.01)
     context = Notes().context()
     table: list[tuple[Security, Asking]] = [("allowlist", "on-miss"), ("full", "on-miss"), ("full", "always")]
     for security, ask in table:

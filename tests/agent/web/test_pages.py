@@ -1,5 +1,6 @@
 """What pages and documents say, as text, and for how long it is kept."""
 
+import asyncio
 import inspect
 import json
 import os
@@ -12,6 +13,7 @@ from agent.web.fetch import Answer
 from agent.web.pages import KEPT_SECONDS, Kept, readable
 from agent.web.reach import WebError
 from tests.agent.web.documents import article, pdf
+from tests.watch import PATIENCE, LoopTime
 
 AT = "https://page.test/deep/moss.html"
 
@@ -112,13 +114,20 @@ async def test_the_process_is_bounded_has_no_environment_and_leaves_nothing(
     said = await text(b"x")
     assert "KEY" not in said
     assert said.endswith("/ 1\n")
+    begun, pid, time = tmp_path / "begun", tmp_path / "pid", LoopTime()
     program.write_text(
-        f"import os, sys, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(99)"
+        f"import os, time\nopen({str(begun)!r}, 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(begun)!r}, {str(pid)!r})\ntime.sleep(600)"
     )
-    with pytest.raises(WebError, match=r"could not be read within 0\.5 seconds"):
-        await text(b"x", seconds=0.5)
+    reading = asyncio.create_task(text(b"x", seconds=2 * PATIENCE))
+    async with asyncio.timeout(PATIENCE):
+        while not pid.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    await time.advance(2 * PATIENCE)
+    with pytest.raises(WebError, match=f"could not be read within {2 * PATIENCE:g} seconds"):
+        await reading
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(pid.read_text()), 0)
 
 
 async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

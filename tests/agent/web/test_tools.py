@@ -15,6 +15,7 @@ from agent.web.reach import Reach
 from agent.web.tools import WebFetchParameters, WebFetchTool
 from tests.agent.tools.calls import outcome
 from tests.standins.web_server import Said, WebServer, moved
+from tests.watch import PATIENCE
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ async def test_no_more_than_four_are_asked_at_once(web: WebServer) -> None:
     web.pages["/"] = Said(hangs=True)
     fetching = tool(web)
     tasks = [asyncio.create_task(outcome(fetching, WebFetchParameters(url=web.at))) for _ in range(9)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(web.asked) < 4:  # noqa: ASYNC110
             await asyncio.sleep(0)
     for _ in range(100):

@@ -1,5 +1,6 @@
 """Requests and questions as people see them: what is shown where, who may decide, and what becomes of it."""
 
+import asyncio
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from channels.outgoing import Action, Delivery
 from tests.asking import AskingTool, approval
 from tests.bot.approvals.test_parking import over, results, told
 from tests.service import Hark, Labelled, RecordingChannel, running, session_of
-from tests.standins.script import Call
+from tests.standins.script import Call, Say
 
 KEY = session_of("1")
 COMMAND = "rm -rf build"
@@ -160,6 +161,22 @@ async def test_approve_as_people_type_it(tmp_path: Path) -> None:
         assert hark.service.parts.requests.grants.of("") == {f"exec:{COMMAND}"}
 
 
+async def test_what_is_allowed_for_always_counts_before_its_turn_can_go_on(tmp_path: Path) -> None:
+    """Here another turn has the only place."""
+    config = OPEN | {"agent": {"max_concurrent": 1}}
+    async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:
+        ident, held = await begin(hark, then=""), asyncio.Event()
+        hark.model.add(Say("thinking", gate=held))
+        await hark.write("think", sender="2")
+        await hark.model.until_requests(2)
+        assert (await order(hark, f"/approve {ident} always")).startswith("✓ Allowed always")
+        assert hark.ends(KEY)[-1].outcome.value == "parked"
+        assert hark.service.parts.requests.grants.of("") == {f"exec:{COMMAND}"}
+        hark.model.add("done")
+        held.set()
+        await over(hark)
+
+
 async def test_what_is_not_understood_decides_nothing(tmp_path: Path) -> None:
     tool = Commanding(grants=())
     async with running(tmp_path, config=OPEN, tools=lambda watch: [tool]) as hark:
@@ -258,6 +275,8 @@ async def test_requests_are_forwarded(tmp_path: Path) -> None:
         assert "Asked on Telegram." in there.body
         await press(hark, "Always allow", there, "5")
         assert hark.channel.sent[-1].body.startswith("There is no request")
+        elsewhere = await order(hark, f"/approve {ident} once", **at(OTHER, "1"))
+        assert (elsewhere.startswith("Decide that where"), hark.stored.approvals("state")) == (True, [("open",)])
         assert (await order(hark, f"/approve {ident} always", **at(GROUP, "1"))).startswith("✓ Allowed always")
         await hark.until(lambda: "done" in hark.channel.texts("2"), "the answer")
         await hark.delivered()

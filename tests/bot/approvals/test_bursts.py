@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.approvals.decisions import NotDecided
 from bot.persistence.approvals import Choice
 from channels.message import Quoted
 from tests.asking import approval
@@ -117,6 +118,8 @@ async def test_what_cannot_be_meant_decides_nothing(tmp_path: Path, said: str, a
     async with running(tmp_path, config=CONFIG, tools=acts.tools) as hark:
         ident = await asks(hark, "one", "two", then="")
         assert (await order(hark, said.format(ident))).startswith(answer)
+        with pytest.raises(NotDecided, match="numbers of calls go with `once`"):
+            await hark.service.parts.requests.settle(ident, Choice(verdict="denied", picked=(1,)))
         assert (acts, hark.stored.approvals("state")) == ([], [("open",)])
 
 

@@ -311,6 +311,24 @@ async def test_events_that_one_beat_has_seen_cause_no_other(tmp_path: Path) -> N
         assert ["one" in texts[0] and "two" in texts[0], "three" in texts[1], len(texts)] == [True, True, 2]
 
 
+async def test_an_event_that_another_turn_has_seen_meanwhile_causes_no_beat(tmp_path: Path) -> None:
+    async with running(tmp_path, config=BEATS) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        held = asyncio.Event()
+        hark.model.add(Say("a long answer", gate=held))
+        await hark.write("more")
+        await hark.model.until_requests(2)
+        await hark.service.parts.dispatcher.beats.wake("the build is red", now=True)
+        held.set()
+        await hark.until_texts(2)
+        hark.model.add("I know")
+        await hark.say("and now?")
+        assert "the build is red" in hark.model.requests[-1].messages[-1].text
+        await tick(hark, 15)
+        assert receipts(hark) == []
+
+
 async def test_by_default_a_beat_costs_the_same_however_much_was_said_before(tmp_path: Path) -> None:
     """It has neither the history nor the files; but what it shows stands in the history."""
     async with running(tmp_path, config=BEATS) as hark:

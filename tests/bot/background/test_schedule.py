@@ -329,6 +329,21 @@ async def test_the_history_says_what_became_of_each_due_time(tmp_path: Path) -> 
         assert lines[0].startswith("- Tue 2026-07-14 07:33 UTC to Tue 2026-07-14 10:35 UTC: ")
 
 
+async def test_a_job_that_failed_says_when_it_is_tried_again(tmp_path: Path) -> None:
+    """Which is behind due times that it passes over."""
+    async with running(tmp_path) as hark:
+        await command(hark, "/schedule every 1m look")
+        for _ in range(3):
+            hark.model.add(Fail(401, "authentication_error"))
+            ((following, retry),) = hark.stored.jobs("next_at", "retry_at", name="look")
+            await due(hark, (max(following, retry) - hark.time.now()) / 1000 + 60)
+        ((following, retry),) = hark.stored.jobs("next_at", "retry_at", name="look")
+        assert following + 60_000 < retry, "it passes over more than one"
+        said = (await _lines(hark, "/schedule"))[0].partition("; failed 3 times in a row, next ")[2]
+        again = range(retry, retry + 60_000)
+        assert [at for at in again if at % 60_000 == following % 60_000 and hark.service.parts.clock.stamp(at) == said]
+
+
 async def test_a_reminder_whose_time_passed_while_it_rested_is_not_resumed(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await command(hark, "/schedule at 2026-07-14T04:00Z tea")

@@ -1,4 +1,4 @@
-"""`hark run` as its own program, with its log line by line; what execv does shows only there."""
+"""`hark run` with its log line by line: forked, or as a program, because what `os.execve` does shows only there."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.forked import ENVIRON, PATIENCE
+from tests.forked import ENVIRON, PATIENCE, Begun, begin
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE
 
@@ -33,9 +33,9 @@ def settings(telegram: TelegramServer, **more: Any) -> Json:
 
 
 class Hark:
-    """The program under way."""
+    """The service in its process."""
 
-    def __init__(self, folder: Path, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, folder: Path, process: asyncio.subprocess.Process | Begun) -> None:
         self.folder, self.process = folder, process
         self.lines: list[str] = []
         self._more = asyncio.Event()
@@ -81,14 +81,35 @@ class Hark:
 
 
 @contextlib.asynccontextmanager
+async def forked(folder: Path, config: Json | None = None) -> AsyncIterator[Hark]:
+    """The service in a folder, once it accepts messages. config: written before, unless it is there already.
+
+    A restart ends it with the exit code REPLACED.
+    """
+    _write(folder, config)
+    async with _serving(folder, await begin(folder, "run")) as hark:
+        yield hark
+
+
+@contextlib.asynccontextmanager
 async def program(
     folder: Path, config: Json | None = None, environ: Mapping[str, str] = ENVIRON
 ) -> AsyncIterator[Hark]:
-    """The program in a folder, once it accepts messages. config: written before, unless it is there already."""
-    if config is not None:
-        (folder / "config.yaml").write_text(json.dumps(config))
+    """The same as a program of its own, which replaces itself when it restarts."""
+    _write(folder, config)
     pipes = {"stdin": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.PIPE}
     process = await asyncio.create_subprocess_exec(*_COMMAND, cwd=folder, env=environ, **pipes)  # type: ignore[arg-type]
+    async with _serving(folder, process) as hark:
+        yield hark
+
+
+def _write(folder: Path, config: Json | None) -> None:
+    if config is not None:
+        (folder / "config.yaml").write_text(json.dumps(config))
+
+
+@contextlib.asynccontextmanager
+async def _serving(folder: Path, process: asyncio.subprocess.Process | Begun) -> AsyncIterator[Hark]:
     hark = Hark(folder, process)
     try:
         await hark.until(READY)

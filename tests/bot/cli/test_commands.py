@@ -5,7 +5,9 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from agent.sandbox.proof import choose
 from bot import wording
 from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import house
-from tests.forked import ENVIRON, PATIENCE, Done, begin
+from tests.forked import ENVIRON, PATIENCE, Done, begin, fork
 from tests.watch import lanes_idle
 
 OFFLINE = "I am Hark's built-in offline model"
@@ -146,14 +148,28 @@ async def test_no_command_minds_a_closed_pipe(alone: Path, arguments: tuple[str,
     await hark(alone, "agent", "-m", "say one")
     read, write = os.pipe()
     os.close(read)
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", *arguments), cwd=alone, env=ENVIRON, stdin=pipe, stdout=write, stderr=pipe
-    )
+    writes = _program if arguments == ("status",) else _forked  # the interpreter of a program writes what is left
+    code, error = await asyncio.to_thread(writes, write, alone, arguments)
     os.close(write)
-    async with asyncio.timeout(PATIENCE):
-        _, error = await process.communicate(b"say two\n")
-    assert (process.returncode, error) == (0, b"")
+    assert (code, error) == (0, b"")
+
+
+def _program(output: int, folder: Path, arguments: tuple[str, ...]) -> tuple[int | None, bytes]:
+    """The exit code and the errors of a command that writes there."""
+    command, nothing, pipe = [sys.executable, "-m", "bot", *arguments], subprocess.DEVNULL, subprocess.PIPE
+    done = subprocess.run(command, cwd=folder, env=ENVIRON, stdin=nothing, stdout=output, stderr=pipe, timeout=PATIENCE)
+    return done.returncode, done.stderr
+
+
+def _forked(output: int, folder: Path, arguments: tuple[str, ...]) -> tuple[int | None, bytes]:
+    """The same of a forked one, to which two words are typed."""
+    with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as error:
+        typed.write(b"say two\n")
+        typed.seek(0)
+        process = fork(arguments, folder, ENVIRON, [typed.fileno(), output, error.fileno()])
+        process.join(PATIENCE)
+        error.seek(0)
+        return process.exitcode, error.read()
 
 
 async def test_a_model_can_be_chosen_where_no_service_runs(alone: Path) -> None:

@@ -19,7 +19,7 @@ from bot.cli.terminal.client import Client as Own
 from bot.cli.terminal.client import Rejected
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 from tests.bot.gateway.house import Puppet
-from tests.forked import ENVIRON, PATIENCE
+from tests.forked import ENVIRON, PATIENCE, Begun, begin
 from tests.service import RecordingChannel, settings
 from tests.serving import assemble
 from tests.watch import Watch
@@ -58,7 +58,7 @@ def _message() -> InboundMessage:
 class ByHand:
     """A client that writes lines."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Begun) -> None:
         self.process = process
         self._ids = 0
 
@@ -66,7 +66,6 @@ class ByHand:
         """The answer to a request: the whole message."""
         self._ids += 1
         self.write({"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params})
-        assert self.process.stdout is not None
         async with asyncio.timeout(PATIENCE):
             answer: dict[str, Any] = json.loads(await self.process.stdout.readline())
         assert (answer["jsonrpc"], answer["id"]) == ("2.0", self._ids)
@@ -80,7 +79,6 @@ class ByHand:
 
     def write(self, message: dict[str, Any]) -> None:
         """Write one line."""
-        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
 
 
@@ -92,10 +90,7 @@ def _environ(folder: Path) -> dict[str, str]:
 @contextlib.asynccontextmanager
 async def by_hand(folder: Path, version: str = "2024-11-05") -> AsyncIterator[ByHand]:
     """`hark mcp` in a folder, after the handshake."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "mcp"), cwd=folder, env=_environ(folder), stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    process = await begin(folder, "mcp", piped=True, environ=_environ(folder))
     try:
         client = ByHand(process)
         info = {"name": "by-hand", "version": "1"}
@@ -104,9 +99,8 @@ async def by_hand(folder: Path, version: str = "2024-11-05") -> AsyncIterator[By
         client.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
         yield client
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+        process.kill()
+        await process.finish()
 
 
 async def test_by_hand_with_the_first_version(tmp_path: Path) -> None:
@@ -138,7 +132,6 @@ async def test_by_hand_with_the_first_version(tmp_path: Path) -> None:
 
         assert (await client.call("ask"))[0], "the message is missing"
         assert "error" in await client.ask("tools/nothing")
-        assert client.process.stdin is not None
         client.process.stdin.close()
         async with asyncio.timeout(PATIENCE):
             assert await client.process.wait() == 0
@@ -179,7 +172,6 @@ async def test_without_a_service_each_call_says_so_until_one_runs(tmp_path: Path
         client.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             assert await client.process.wait() == 0
-        assert client.process.stderr is not None
         assert b"Hark is not running" in await client.process.stderr.read()
 
 

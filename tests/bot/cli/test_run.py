@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.cli.terminal_emulator import Program
-from tests.forked import ENVIRON, PATIENCE
+from tests.forked import ENVIRON, PATIENCE, begin
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Gate, Say
 from tests.standins.telegram_server import TelegramServer
@@ -79,17 +79,7 @@ def ignores(pid: int, number: signal.Signals) -> bool:
 async def test_what_was_started_to_outlive_its_terminal_minds_no_hangup(tmp_path: Path) -> None:
     """As `nohup` starts it."""
     (tmp_path / "config.yaml").write_text(OFFLINE)
-    command = (
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
-    )
-    service = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", command, sys.executable, "-m", "bot", "run"),
-        cwd=tmp_path,
-        env=ENVIRON,
-        stdin=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert service.stderr is not None
+    service = await begin(tmp_path, "run", nohup=True)
     try:
         async with asyncio.timeout(PATIENCE):
             while b"Sandbox for commands" not in (line := await service.stderr.readline()):
@@ -102,8 +92,7 @@ async def test_what_was_started_to_outlive_its_terminal_minds_no_hangup(tmp_path
             assert await service.wait() == 0
         assert said.count(b"stopping") == 1
     finally:
-        if service.returncode is None:
-            service.kill()
+        service.kill()
 
 
 async def test_quit_stops_hark(tmp_path: Path) -> None:

@@ -1,9 +1,17 @@
 """Further accounts of a platform: what they take from the block above, and what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.config.errors import ConfigError
+from bot.config.load import load
+from bot.config.mcp import Server
+from bot.config.model import Config
+from bot.config.secrets import secrets
+from bot.config.shown import value_at
+from bot.config.web import Web
 from tests.bot.config.test_load import TOKEN, mistakes, read
 
 
@@ -119,3 +127,110 @@ providers: {shop: {}, a/b: {}}
         ["config.yaml:10", "sessions.identity_links.bob[0]"],
         ["config.yaml:12", "providers.shop.api"],
     ]
+
+
+# The section `web`: what is refused, and what becomes of it.
+
+
+def mistakes_in(folder: Path, text: str) -> list[str]:
+    (folder / "config.yaml").write_text(text)
+    try:
+        load(None, {}, folder)
+    except ConfigError as error:
+        return str(error).splitlines()
+    return []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("fetch: {allow_private: [nas.lan]}", "found `nas.lan`; allowed: host:port, such as nas.lan:80"),
+        ("fetch: {allow_private: ['http://nas.lan:80']}", "allowed: host:port"),
+        ("fetch: {allow_private: ['nas.lan:80/x']}", "allowed: host:port"),
+        ("fetch: {allow_private: ['nas.lan:0']}", "allowed: a port of 1 to 65535"),
+        ("fetch: {allow_private: ['nas.lan:70000']}", "allowed: a port of 1 to 65535"),
+        ("fetch: {allow_private: ['*:80']}", "allowed: host:port"),
+        ("fetch: {allow_private: ['10.0.0.0/8:80']}", "allowed: host:port"),
+        ("search: {provider: google}", "allowed: brave, searxng, duckduckgo"),
+        ("search: {provider: brave}", "brave needs web.search.api_key"),
+        ("search: {provider: brave, api_key: ''}", "brave needs web.search.api_key"),
+        ("search: {provider: searxng}", "searxng needs web.search.base_url"),
+        ("search: {provider: searxng, base_url: nas.lan}", "a URL that begins with http:// or https://"),
+        ("search: {key: x}", "unknown key"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, mistake: str) -> None:
+    (found,) = mistakes_in(tmp_path, f"web:\n  {text}")
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    "web",
+    [
+        {"fetch": {"allow_private": ["NAS.lan:8080", "192.168.1.5:80", "[fd00::1]:443", "my_host:1"], "fake_ip": True}},
+        {"search": {"provider": "brave", "api_key": "brave-key-1"}},
+        {"search": {"provider": "searxng", "base_url": "http://10.0.0.1:8888/"}},
+        {},
+    ],
+)
+def test_what_is_allowed(web: dict[str, Any]) -> None:
+    assert Web.model_validate(web)
+
+
+def test_the_key_is_a_secret() -> None:
+    config = Config.model_validate({"web": {"search": {"provider": "brave", "api_key": "brave-key-1"}}})
+    assert "brave-key-1" in secrets(config, {})
+    assert "brave-key-1" not in repr(config)
+
+
+# The section `mcp`, and the secrets in it.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{s: {}}", "either `command` or `url`"),
+        ("{s: {command: a, url: 'http://a'}}", "either `command` or `url`"),
+        ("{s: {url: 'http://a', env: {A: b}}}", "`args` and `env` belong to a `command`"),
+        ("{s: {command: a, headers: {A: b}}}", "`headers` belong to a `url`"),
+        ("{s: {command: a, env: {'A=': b}}}", "cannot have this name or value"),
+        ("{memory: {command: a}}", "the names of Hark's own"),
+        ("{'a b': {command: a}}", "a name of letters"),
+    ],
+)
+def test_what_is_no_server(tmp_path: Path, text: str, said: str) -> None:
+    (mistake,) = mistakes(tmp_path, f"mcp: {{servers: {text}}}")
+    assert said in mistake
+
+
+def test_secrets_are_known_and_words_are_not() -> None:
+    server = Server.model_validate(
+        {
+            "command": "x",
+            "args": [
+                "-y",
+                "server.py",
+                "--token",
+                "first-one",
+                "--api-key=second-one",
+                "abcdefgh12345678",
+                "--verbose",
+            ],
+            "env": {
+                "GITHUB_PAT": "third-one",
+                "LOG_LEVEL": "production",
+                "HOME_OF": "/srv/papers2",
+                "DB": "p://u:pw9@h",
+            },
+        }
+    )
+    assert {*server.secrets()} == {"first-one", "second-one", "abcdefgh12345678", "third-one", "pw9"}
+    over_http = Server.model_validate(
+        {"url": "http://u:pw@h/x", "headers": {"Authorization": "Bearer tok-en", "A": "b"}}
+    )
+    assert {*over_http.secrets()} == {"Bearer tok-en", "tok-en", "pw"}
+
+
+def test_variables_and_headers_are_not_shown() -> None:
+    config = Config.model_validate({"mcp": {"servers": {"s": {"command": "x", "env": {"PLAIN": "a-word"}}}}})
+    assert "a-word" not in value_at(config, "mcp")

@@ -15,18 +15,18 @@ from agent.hooks import Hook
 from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from agent.tools.base import Tool
+from bot.clock import Clock
 from bot.config.model import Agent, Config, Gateway
 from bot.config.tools import Tools
 from bot.gateway.server import Gateway as Server
 from bot.persistence.errors import StoreUnavailable
-from bot.service import Service
 from bot.wiring import SOCKET
-from tests.serving import PlainModel, assemble
-from tests.stored import Stored, disk_full
+from tests.service import Hark, running
+from tests.serving import PlainModel
+from tests.stored import disk_full
+from tests.watch import PATIENCE
 
 TOKEN = "s3cret-of-the-house"
-PATIENCE = 30.0
-"""Seconds after which a test that waits has failed; on a busy machine a command takes ten to begin."""
 
 
 class Call:
@@ -163,15 +163,15 @@ class Events:
 class House:
     """A running service, seen from outside."""
 
-    def __init__(self, service: Service, model: Puppet, disk: Disk, folder: Path, token: str | None) -> None:
-        self.service = service
+    def __init__(self, hark: Hark, model: Puppet, disk: Disk, folder: Path, token: str | None) -> None:
+        self.hark = hark
+        self.service = hark.service
+        self.stored = hark.stored
         self.model = model
         self.disk = disk
         self.folder = folder
-        self.stored = Stored(folder / "state")
-        assert isinstance(service.gateway, Server)
-        self.gateway = service.gateway
-        self.closing: asyncio.Task[None] | None = None
+        assert isinstance(hark.service.gateway, Server)
+        self.gateway = hark.service.gateway
         headers = {"authorization": f"Bearer {token}"} if token else {}
         base = f"http://127.0.0.1:{self.gateway.port}"
         self.http = httpx2.AsyncClient(base_url=base, headers=headers, timeout=PATIENCE, trust_env=False)
@@ -179,10 +179,6 @@ class House:
     @property
     def socket(self) -> Path:
         return self.folder / "state" / SOCKET
-
-    def begin_close(self) -> None:
-        """Let the service drain and stop."""
-        self.closing = asyncio.create_task(self.service.close())
 
     def unix(self) -> httpx2.AsyncClient:
         """A client on the Unix socket."""
@@ -229,28 +225,30 @@ async def house(
     *,
     token: str | None = None,
     reply: str | None = None,
-    drain_seconds: float = 0,
-    max_steps: int = 60,
-    timeout_seconds: float = 600,
     tools: Mapping[str, Any] | None = None,
     besides: Sequence[Tool[Any]] = (),
     hooks: Sequence[Hook] = (),
+    **agent: float,
 ) -> AsyncIterator[House]:
-    """Start a service in a folder, and stop it. besides, hooks: what no configuration brings."""
+    """`running` with its gateway, no channel and the machine's clock. besides, hooks: what no configuration brings.
+
+    agent: keys of that section.
+    """
     config = Config(
-        agent=Agent(drain_seconds=drain_seconds, max_steps=max_steps, timeout_seconds=timeout_seconds),
+        agent=Agent.model_validate({"drain_seconds": 0, **agent}),
         gateway=Gateway.model_validate({"port": 0, "token": token}),
         tools=Tools.model_validate(tools or {}),
         state=folder / "state",
         workspace=folder / "workspace",
     )
     model, disk = Puppet(reply), Disk()
-    service = await assemble(config, model=model, tools=besides, hooks=hooks, commit_probe=disk, gateway=True)
-    await service.start()
-    found = House(service, model, disk, folder, token)
-    try:
-        yield found
-    finally:
-        disk.full = False
-        await found.http.aclose()
-        await (found.closing or service.close())
+    around: dict[str, Any] = {"gateway": True, "channels": (), "clock": Clock(), "commit_probe": disk}
+    async with running(
+        folder, whole=config, client=model, tools=lambda watch: besides, hooks=hooks, listens=False, **around
+    ) as hark:
+        found = House(hark, model, disk, folder, token)
+        try:
+            yield found
+        finally:
+            disk.full = False
+            await found.http.aclose()

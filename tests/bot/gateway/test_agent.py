@@ -11,7 +11,8 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot import wording
-from tests.bot.gateway.house import PATIENCE, TOKEN, house
+from tests.bot.gateway.house import TOKEN, house
+from tests.watch import PATIENCE
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -203,7 +204,7 @@ async def test_nothing_is_accepted_when_the_service_stops(tmp_path: Path) -> Non
     async with house(tmp_path, drain_seconds=PATIENCE) as at:
         run = await at.submit("before")
         call = await at.model.called()
-        at.begin_close()
+        at.hark.closing = asyncio.create_task(at.service.close())
         await asyncio.sleep(0)
         refused = await at.http.post("/v1/agent", json={"message": "hi"})
         assert (refused.status_code, error_of(refused)["code"]) == (503, "stopping")

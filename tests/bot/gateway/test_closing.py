@@ -18,8 +18,9 @@ from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
 from bot.gateway.usage import UsageReport
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
-from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
+from tests.bot.gateway.house import TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
+from tests.watch import PATIENCE
 
 
 def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView | None = None) -> Gateway:

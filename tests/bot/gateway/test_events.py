@@ -11,7 +11,8 @@ from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot.bus import EventBus
 from bot.gateway.event_routes import EventStream
-from tests.bot.gateway.house import PATIENCE, Call, House, Sent, house
+from tests.bot.gateway.house import Call, House, Sent, house
+from tests.watch import PATIENCE
 
 
 def kinds(events: list[Sent]) -> list[str]:
@@ -321,3 +322,63 @@ async def test_quiet_streams_are_pinged(tmp_path: Path) -> None:
         assert b": ping\n\n" in found
         bus.close()
         assert [chunk async for chunk in chunks if chunk != b": ping\n\n"] == []
+
+
+# Joining a stream in the middle of an answer, and coming back behind the beginning of one.
+
+ANSWER = ["message_start", "message_update", "message_end", "agent_end"]
+QUERIES = pytest.mark.parametrize("query", ["", "?session=default", "?run={run}"])
+
+
+@QUERIES
+@pytest.mark.parametrize("last", [None, "long/gone", "{run}/1/0", "0", "9999", "9" * 20])
+async def test_the_start_of_an_answer_comes_before_its_updates(tmp_path: Path, query: str, last: str | None) -> None:
+    async with house(tmp_path) as at, at.events() as watch:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        call.say("One ")
+        await watch.until("message_update")
+        async with at.events(query.format(run=run), last and last.format(run=run)) as stream:
+            await stream.next()
+            call.say("two ")
+            call.finish("One two")
+            events = await stream.until("agent_end")
+        assert kinds(events)[-4:] == ANSWER
+        assert kinds(events)[:-4] in ([], ["agent_start"])
+
+
+@QUERIES
+async def test_nothing_twice_behind_the_start_of_an_answer(tmp_path: Path, query: str) -> None:
+    """Whatever the client looked at before, in the same life of the service or a later one."""
+    async with house(tmp_path) as at:
+        async with at.events() as stream:
+            run = await run_with_a_tool(at)
+            kept = await stream.until("agent_end")
+        for last in positions(kept)[:-1]:
+            async with at.events(query.format(run=run), str(last)) as stream:
+                assert positions(await stream.until("agent_end")) == [n for n in positions(kept) if n > last]
+    async with house(tmp_path) as at:
+        for last in positions(kept)[:-1]:
+            async with at.events(query.format(run=run), str(last)) as stream:
+                assert positions(await stream.until("agent_end")) == [n for n in positions(kept) if n > last]
+
+
+@QUERIES
+async def test_an_answer_that_begins_anew_after_a_restart(tmp_path: Path, query: str) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        async with at.events() as stream:
+            call.say("Lost")
+            seen = await stream.until("message_update")
+        assert ids(seen) == [f"{run}/1/0"]
+    async with house(tmp_path) as at, at.events() as watch:
+        call = await at.model.called()
+        call.say("All ")
+        await watch.until("message_update")
+        async with at.events(query.format(run=run), seen[0].id) as stream:
+            await stream.next()
+            call.answer("of it")
+            events = await stream.until("agent_end")
+        assert kinds(events) == ANSWER
+        assert ids(events) == [f"{run}/1/0.2.1", f"{run}/1/1", f"{run}/end"]

@@ -1,5 +1,7 @@
 """What `/readyz` and `hark status` say about the store."""
 
+import asyncio
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from agent.events import ToolExecutionStart
+from bot.gateway.balance import CHECK_EVERY
+from bot.gateway.loop_lag import COUNTED, LoopLag
 from bot.gateway.status import Health
 from bot.gateway.views import ChannelView, ReadinessView
 from bot.persistence.recovery import Salvage
-from tests.service import running
+from tests.bot.inbound.test_commands import command
+from tests.service import Hark, ScriptedTool, running
+from tests.standins.script import Call
 from tests.stored import Like
 
 NOW = 1_700_000_000_000
@@ -90,3 +97,93 @@ async def test_an_owner_is_told_of_a_salvage_once(tmp_path: Path) -> None:
         await hark.write("hello again")
         await hark.until_texts(1)
         assert len(hark.stored.deliveries(source=Like("salvage:%"))) == 1
+
+
+# When the book of messages is checked.
+
+
+def red(hark: Hark) -> str:
+    found = hark.service.parts.health.view()
+    return "" if found.ready else found.channels["balance"].detail
+
+
+async def test_it_is_checked_at_the_start_and_again_by_itself(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("one")
+        await hark.say("two")
+    hark.stored.spoil("DELETE FROM turn WHERE turn_id=(SELECT turn_id FROM inbox WHERE seq=1)")
+    async with running(tmp_path) as hark:
+        await hark.until(lambda: red(hark), "red")
+        assert "1 (its turn is missing)" in red(hark)
+        book = await hark.service.parts.book.accept_message("1")
+        assert (book.unexplained, red(hark)) == ((), "")
+
+        hark.stored.spoil("DELETE FROM delivery WHERE delivery_id=2")
+        await hark.time.until_pause(CHECK_EVERY)
+        hark.time.advance(CHECK_EVERY)
+        await hark.until(lambda: red(hark), "red again")
+        assert "2 (a delivery of it is missing)" in red(hark)
+
+
+# /status: what runs and for how long, what it takes and costs, and who is told how much.
+
+
+async def test_the_tool_at_work_and_how_long(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    async def work(label: str) -> str:
+        await go_on.wait()
+        return label
+
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", work, watch)]) as hark:
+        hark.model.add(Call("act", {"label": "x"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
+        hark.time.advance(75)
+        shown = await command(hark, "/status")
+        assert "**This conversation** working, 0 waiting, running for 1 min 15 s, `act` for 1 min 15 s" in shown
+        go_on.set()
+        await hark.until(lambda: "done" in hark.channel.texts(), "the answer")
+        assert "**This conversation** idle, 0 waiting\n" in await command(hark, "/status")
+
+
+async def test_owners_are_told_of_the_service_and_guests_of_their_conversation(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+        await hark.say("hello", "2")
+        hark.service.parts.health.lag._late.append(0.25)
+        shown, short = await command(hark, "/status"), await command(hark, "/status", "2")
+        assert re.search(r"\*\*Context\*\* [\d,]+ of [\d,]+ tokens \(\d+%\)", short)
+        assert re.findall(r"\*\*(.+?)\*\*", short) == ["Model", "This conversation", "Context"]
+        assert re.search(r"\*\*Today\*\* [1-9][\d,]* tokens", shown)
+        assert "**Event loop** 250 ms late, 250 ms at most in the last minute" in shown
+        for name in ("Heartbeat", "Sandbox", "Runs", "Deliveries", "Telegram"):
+            assert f"**{name}** " in shown
+
+
+async def test_the_lag_of_the_loop_is_the_worst_of_a_minute() -> None:
+    lag = LoopLag()
+    assert await lag.sentence() == ""
+    lag._late.extend([0.5, *([0.001] * (COUNTED - 1))])
+    assert await lag.sentence() == "1 ms late, 500 ms at most in the last minute"
+    lag._late.append(0.002)
+    assert await lag.sentence() == "2 ms late, 2 ms at most in the last minute"
+
+
+async def test_a_loop_that_is_blocked_is_late() -> None:
+    loop, lag = asyncio.get_running_loop(), LoopLag()
+    now, planned = loop.time(), list[tuple[object, ...]]()
+    loop.time = lambda: now  # type: ignore[method-assign]
+    try:
+        original = loop.call_at
+        loop.call_at = lambda when, callback, *args, **_: planned.append((callback, args))  # type: ignore
+        lag.start()
+        now += 1.3
+        (callback, args), *_ = planned
+        callback(*args)  # type: ignore[operator]
+    finally:
+        del loop.time
+        loop.call_at = original  # type: ignore[method-assign]
+    assert await lag.sentence() == "300 ms late, 300 ms at most in the last minute"
+    assert len(planned) == 2, "it goes on"

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,10 @@ import pytest
 from bot.gateway.listener import tell_failures
 from channels.connections import Limits, usual_limits
 from tests.bot.gateway.house import House, house
+from tests.watch import PATIENCE, Watch
 
 ROOT = Path(__file__).parents[3]
 POST = b"POST /v1/agent HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
-PATIENCE = 10
 
 
 @pytest.fixture
@@ -40,45 +40,73 @@ async def health(house: House) -> int:
     return (await house.http.get("/healthz", headers={"connection": "close"})).status_code
 
 
+class Caller:
+    """A client of its own connection, and what it has received."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, watch: Watch) -> None:
+        self.received = b""
+        self.ended = False
+        self.close = writer.close
+        self._reader, self._watch = reader, watch
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        with suppress(ConnectionError):
+            while chunk := await self._reader.read(65536):
+                self.received += chunk
+                self._watch.changed()
+        self.ended = True
+        self._watch.changed()
+
+    def check_refused(self) -> None:
+        """Assert that the connection ended with the answer that there are too many."""
+        head, _, body = self.received.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 429 ")
+        assert b"connection: close" in head.lower()
+        assert json.loads(body)["error"]["code"] == "too_many"
+
+
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/agent/{run}?wait=3600"])
 async def test_answers_that_last_are_bounded_and_give_their_places_back(
     tmp_path: Path, limits: Limits, path: str
 ) -> None:
+    """A request takes its place after a read of the store, in any order: only a refusal proves that all are taken."""
     async with house(tmp_path) as home, AsyncExitStack() as open_ones:
         run = await home.submit("hello")
         call = await home.model.called()
         asked = f"GET {path.format(run=run)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        watch = Watch()
 
-        async def ask() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def ask() -> Caller:
             reader, writer = await asyncio.open_connection("127.0.0.1", home.gateway.port)
             open_ones.callback(writer.close)
             writer.write(asked)
-            return reader, writer
+            return Caller(reader, writer, watch)
 
-        async def under_way(count: int) -> None:
-            async with asyncio.timeout(PATIENCE):
-                while len(home.service.parts.bus._subscriptions) != count:
-                    assert await health(home) == 200
-
-        lasting = [await ask() for _ in range(limits.lasting_of_peer)]
-        await under_way(limits.lasting_of_peer)
-        async with asyncio.timeout(PATIENCE):
-            for _ in range(60):
-                refused = await (await ask())[0].read()
-                head, _, body = refused.partition(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 429 ")
-                assert b"connection: close" in head.lower()
-                assert json.loads(body)["error"]["code"] == "too_many"
+        crowd = [await ask() for _ in range(limits.lasting_of_peer + 8)]
+        await watch.until(lambda: sum(one.ended for one in crowd) >= 8, "refusals")
+        for one in crowd:
+            if one.ended:
+                one.check_refused()
+        for _ in range(60):
+            one = await ask()
+            await watch.until(lambda one=one: one.ended, "a refusal")  # type: ignore[misc]
+            one.check_refused()
         assert await health(home) == 200
+        holding = [one for one in crowd if not one.ended]
+        assert len(holding) == limits.lasting_of_peer
 
-        lasting[0][1].close()
-        await under_way(limits.lasting_of_peer - 1)
-        reader, _ = await ask()
-        await under_way(limits.lasting_of_peer)
-        call.answer("Done.")
+        holding.pop().close()
         async with asyncio.timeout(PATIENCE):
-            found = await reader.readuntil(b"Done.")
-        assert found.startswith(b"HTTP/1.1 200 "), "one that ended made room"
+            while len(home.service.parts.bus._subscriptions) != len(holding):
+                assert await health(home) == 200
+        pair = [await ask() for _ in range(2)]
+        await watch.until(lambda: any(one.ended for one in pair), "the refusal of one")
+        call.answer("Done.")
+        (kept,) = (one for one in pair if not one.ended)
+        await watch.until(lambda: b"Done." in kept.received, "an answer")
+        assert kept.received.startswith(b"HTTP/1.1 200 "), "one that ended made room"
+        await watch.until(lambda: all(b"Done." in one.received for one in holding), "the answers of all others")
 
 
 async def test_health_is_answered_when_every_place_is_taken(tmp_path: Path, limits: Limits) -> None:

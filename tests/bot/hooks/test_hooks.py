@@ -1,9 +1,12 @@
 """Hooks of every kind at their points in the real service: files, commands, addresses and those handed in."""
 
 import asyncio
+import gc
 import json
+import os
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,11 +15,12 @@ from typing import Any
 import pytest
 
 from agent.events import Outcome
+from agent.hooks import PATIENCE as HOOK_SECONDS
 from agent.hooks import Hook, HookEvent, Hooks
 from agent.message import ToolOutput, ToolResult
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.hooks import calling
-from bot.hooks.calling import as_json
+from bot.hooks.calling import Beside, as_json
 from bot.hooks.points import POINTS, BeforeInstall, Command
 from bot.persistence.causes import Cause
 from bot.telemetry.redact import MASK, Redactor
@@ -24,6 +28,7 @@ from tests.bot.gateway.house import house
 from tests.bot.replies.test_showing import Previewing, streaming
 from tests.service import Hark, running
 from tests.standins.script import Call, Gate, Say
+from tests.watch import PATIENCE, LoopTime
 
 TOKEN = "123456-abcdefghijkl"
 
@@ -53,6 +58,29 @@ def put(home: Path, **files: str) -> None:
     (home / "hooks").mkdir(exist_ok=True)
     for name, text in files.items():
         (home / "hooks" / f"{name}.py").write_text(textwrap.dedent(text))
+
+
+class Blocking:
+    """`code` blocks the thread that runs it, until `release` or the end of the context."""
+
+    def __init__(self, home: Path) -> None:
+        self._pipe = home / "pipe"
+        self._writer: int | None = None
+        self.code = f"open({str(self._pipe)!r}).close()"
+
+    def __enter__(self) -> "Blocking":
+        os.mkfifo(self._pipe)
+        return self
+
+    def release(self) -> None:
+        """Let all calls go on, and those that come later."""
+        if self._writer is None:
+            self._writer = os.open(self._pipe, os.O_RDWR)
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+        assert self._writer is not None
+        os.close(self._writer)
 
 
 def python(code: str) -> list[str]:
@@ -86,7 +114,7 @@ GUARDS = {
     ),
     "hangs": ("await asyncio.sleep(3600)", "Not executed: a hook has failed (guard.py: it took longer than 0.05 s)."),
     "stops its thread": (
-        "time.sleep(1.5)",
+        "blocks()",
         "Not executed: a hook has failed (guard.py: it took longer than 0.05 s).",
     ),
     "talks nonsense": (
@@ -108,10 +136,13 @@ GUARDS = {
 @pytest.mark.parametrize("body", GUARDS)
 async def test_a_guard_of_a_file_forbids_a_call_and_fails_shut(tmp_path: Path, body: str) -> None:
     code, words = GUARDS[body]
-    put(tmp_path, guard=f"import asyncio, time\nTIMEOUT = 0.05\nasync def before_tool_call(event):\n    {code}\n")
-    async with noting(tmp_path) as hark:
-        assert await told(hark) == words
-        assert hark.stored.calls("state") == [("denied",)]
+    limit = "TIMEOUT = 0.05" if "longer" in words else ""
+    with Blocking(tmp_path) as blocking:
+        code = code.replace("blocks()", blocking.code)
+        put(tmp_path, guard=f"import asyncio\n{limit}\nasync def before_tool_call(event):\n    {code}\n")
+        async with noting(tmp_path) as hark:
+            assert await told(hark) == words
+            assert hark.stored.calls("state") == [("denied",)]
 
 
 async def test_higher_ones_come_first_and_the_first_block_is_the_last_word(tmp_path: Path) -> None:
@@ -200,7 +231,7 @@ async def test_a_command_gets_json_and_decides(tmp_path: Path, does: str, monkey
     monkeypatch.setenv("MY_KEY", "secret")
     code, words = COMMANDS[does]
     command = python(f"import json, os, sys, time\nevent = json.load(sys.stdin)\n{code}")
-    timeout = 0.5 if does == "hangs" else 20
+    timeout = 0.1 if does == "hangs" else 20
     hooks = {"before_tool_call": [{"command": command, "matcher": "no.*|x", "timeout": timeout}]}
     async with noting(tmp_path, hooks) as hark:
         assert (await told(hark)).startswith(words)
@@ -240,15 +271,9 @@ async def test_what_a_hook_of_claude_code_answers_is_understood(tmp_path: Path, 
 async def test_a_file_that_blocks_its_thread_holds_up_no_other_file(tmp_path: Path) -> None:
     put(
         tmp_path,
-        blocks="""
-        import time
-        async def after_tool_call(event):
-            time.sleep(3)
-        """,
         guard="""
         from __future__ import annotations
         from dataclasses import dataclass
-        TIMEOUT = 1.0
         @dataclass
         class Seen:
             count: int = 0
@@ -257,9 +282,12 @@ async def test_a_file_that_blocks_its_thread_holds_up_no_other_file(tmp_path: Pa
             return {"tool_input": {"label": f"call {Seen.count}"}}
         """,
     )
-    async with noting(tmp_path) as hark:
-        assert (await told(hark)).startswith("noted call 1")
-        assert (await told(hark)).startswith("noted call 2"), "while the other one blocks"
+    with Blocking(tmp_path) as blocking:
+        put(tmp_path, blocks=f"async def after_tool_call(event):\n    {blocking.code}\n")
+        async with noting(tmp_path) as hark:
+            assert (await told(hark)).startswith("noted call 1")
+            assert (await told(hark)).startswith("noted call 2"), "while the other one blocks"
+            blocking.release()
 
 
 async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
@@ -267,10 +295,52 @@ async def test_a_file_that_never_ends_its_calls_is_not_called_for_ever(
 ) -> None:
     monkeypatch.setattr(calling, "_ALIVE", 0.0)
     monkeypatch.setattr(calling, "_MOST_LEFT", 1)
-    put(tmp_path, guard="import time\nTIMEOUT = 0.05\nasync def before_tool_call(event):\n    time.sleep(2)\n")
-    async with noting(tmp_path) as hark:
-        for words in ("it took longer", "it took longer", "RuntimeError: too many of its calls never ended"):
-            assert words in await told(hark)
+    begun = tmp_path / "begun"
+    with Blocking(tmp_path) as blocking:
+        code = f"    with open({str(begun)!r}, 'a') as file:\n        file.write('x')\n    {blocking.code}\n"
+        put(tmp_path, guard=f"async def before_tool_call(event):\n{code}")
+        async with noting(tmp_path) as hark:
+            time = LoopTime()
+            for number in (1, 2):
+                telling = asyncio.create_task(told(hark))
+                async with asyncio.timeout(PATIENCE):
+                    while not begun.exists() or begun.stat().st_size < number:  # noqa: ASYNC110
+                        await asyncio.sleep(0)
+                await time.advance(HOOK_SECONDS)
+                assert "it took longer" in await telling
+            assert "RuntimeError: too many of its calls never ended" in await told(hark)
+
+
+async def test_a_call_behind_one_that_never_ended_is_not_begun_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(calling, "_ALIVE", 0.0)
+    begun, gate, beside, others = threading.Event(), threading.Event(), Beside(), {*threading.enumerate()}
+
+    async def blocks(event: HookEvent) -> None:
+        begun.set()
+        gate.wait(PATIENCE)
+
+    async def waits(event: HookEvent) -> None:
+        begun.clear()
+
+    event = BeforeInstall(name="x", folder="/tmp")
+    calls = [asyncio.create_task(beside.call(blocks, event))]
+    await asyncio.sleep(0)
+    (thread,) = (one for one in threading.enumerate() if one not in others and one.name == "hooks")
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    calls.append(asyncio.create_task(beside.call(waits, event)))
+    await asyncio.sleep(0)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    while beside._loop is not None:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    gate.set()
+    await asyncio.to_thread(thread.join, PATIENCE)
+    gc.collect()
+    assert begun.is_set(), "it was not called"
+    assert "destroyed" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.message import ToolResult
 from tests.service import Hark
 from tests.standins import mcp_stdio
@@ -35,7 +37,7 @@ class StandIn:
 
     @property
     def server(self) -> Json:
-        return {"command": sys.executable, "args": ["-I", mcp_stdio.__file__, str(self.plan)]}
+        return {"command": sys.executable, "args": ["-I", "-S", mcp_stdio.__file__, str(self.plan)]}
 
     @property
     def log(self) -> list[Json]:
@@ -76,6 +78,12 @@ async def results(hark: Hark, *calls: Call, sender: str = "1") -> Sequence[ToolR
 
 def offered(hark: Hark) -> dict[str, str]:
     return {one.name: one.schema_json for one in hark.model.requests[-1].tools if one.name.startswith("s_")}
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give servers hardly any time to end by themselves; here they do not do so."""
+    for name in ("_LEAVE_SECONDS", "_END_SECONDS", "OUTPUT_GRACE_SECONDS"):
+        monkeypatch.setattr(f"agent.mcp.pipes.{name}", 0.01)
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -8,12 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from agent.mcp.server import _ALIVE_SECONDS
 from agent.tools.leftovers import start_time
 from bot.mcp.servers import settings_of
-from tests.bot.mcp.house import ECHO, StandIn, having, offered, results, until
+from tests.bot.mcp.house import ECHO, StandIn, having, hurry, offered, results, until
 from tests.service import running, session_of, settings
 from tests.standins import mcp_package
 from tests.standins.script import Call
+from tests.watch import PATIENCE, LoopTime
 
 
 async def test_a_tool_is_called_with_its_schema_handed_through(tmp_path: Path) -> None:
@@ -95,29 +99,40 @@ async def test_a_program_that_cannot_be_started_says_so_without_its_secrets(tmp_
         assert stand_in.running() == []
 
 
-async def test_a_server_that_hangs_is_given_up_within_the_limit(tmp_path: Path) -> None:
-    slow = {"name": "slow", "does": {"sleep": 60}}
+async def test_a_server_that_hangs_is_given_up_within_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(monkeypatch)
+    slow = {"name": "slow", "does": {"sleep": 600}}
     stand_in = StandIn(tmp_path / "mcp", ECHO, slow)
-    server = {**stand_in.server, "timeout_seconds": 0.5}
+    server = {**stand_in.server, "timeout_seconds": 60}
     async with running(tmp_path, config=having(("s", server))) as hark:
-        (found,) = await results(hark, Call("s_slow", {}))
-        assert found.text.endswith("has not answered within 0.5 s, so the call was given up; its outcome is unknown.")
+        time = LoopTime()
+        calling = asyncio.create_task(results(hark, Call("s_slow", {})))
+        await until(lambda: stand_in.calls)
+        await time.advance(60)
+        (found,) = await calling
+        assert found.text.endswith("has not answered within 60 s, so the call was given up; its outcome is unknown.")
+        assert [task for task in asyncio.all_tasks() if task.get_name() == "mcp-check-s"], (
+            "it is asked for a sign of life"
+        )
+        await time.advance(_ALIVE_SECONDS)
         (found,) = await results(hark, Call("s_echo", {"a": "1"}))  # a new process answers
         assert json.loads(found.text) == {"a": "1"}
         assert len(stand_in.running()) == 1
 
 
 async def test_stop_ends_a_call_at_once_and_the_server_is_told(tmp_path: Path) -> None:
-    slow = {"name": "slow", "does": {"sleep": 1}}
-    stand_in = StandIn(tmp_path / "mcp", slow)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    stand_in = StandIn(tmp_path / "mcp", {"name": "slow", "does": {"reads": str(pipe)}})
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         hark.model.add(Call("s_slow", {}))
         await hark.write("go")
         await until(lambda: stand_in.calls)
-        began = asyncio.get_running_loop().time()
         await hark.write("/stop")
         await hark.until(lambda: hark.ends(session_of("1")), "the end")
-        assert asyncio.get_running_loop().time() - began < 0.2
+        await asyncio.to_thread(pipe.write_bytes, b"answer")  # the call was not answered before
         await until(lambda: any(one.get("method") == "notifications/cancelled" for one in stand_in.log))
         (call,) = stand_in.calls
         (told,) = [one for one in stand_in.log if one.get("method") == "notifications/cancelled"]
@@ -211,7 +226,9 @@ async def test_untrusted_text_before_a_call_asks_a_person_unless_the_operator_sa
         assert [one["params"]["arguments"] for one in stand_in.calls if one["params"]["name"] == "echo"] == [{"a": "1"}]
 
 
+@pytest.mark.waits
 async def test_a_server_of_the_official_package_is_used(tmp_path: Path) -> None:
+    """Waits for a program that imports the package."""
     server = {"command": sys.executable, "args": [mcp_package.__file__]}
     async with running(tmp_path, config=having(("s", server))) as hark:
         found = await results(
@@ -236,11 +253,13 @@ async def test_a_process_that_a_crash_left_is_ended_before_another_starts(tmp_pa
     assert left.poll() is None
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         await results(hark, Call("s_echo", {"a": "2"}))
-        assert left.wait(1) == -signal.SIGKILL
+        assert left.wait(PATIENCE) == -signal.SIGKILL
         assert len(stand_in.running()) == 1
 
 
+@pytest.mark.waits
 async def test_a_server_ends_when_the_service_is_killed(tmp_path: Path) -> None:
+    """Waits for a program that imports what a service has."""
     stand_in = StandIn(tmp_path / "mcp", ECHO)
     code = (
         "import asyncio, json, sys, pathlib; from agent.mcp.pipes import Errors, over_pipes;"

@@ -11,15 +11,13 @@ from unittest.mock import patch
 import structlog
 
 from bot import restart
-from bot.clock import Clock
 from bot.config.file import ConfigFile
 from bot.reload import reload as reloading
 from bot.reload.reload import Reload
 from bot.service import Service
 from tests.scripted_model import ScriptedModel
-from tests.service import RecordingChannel
-from tests.serving import assemble
-from tests.watch import PATIENCE, ManualTime, Watch
+from tests.service import RecordingChannel, running
+from tests.watch import ManualTime
 
 Json = dict[str, Any]
 LOOK = 0.437
@@ -66,29 +64,19 @@ class House:
 
 @contextlib.asynccontextmanager
 async def house(
-    folder: Path, document: Json, environ: dict[str, str] | None = None, *, given: bool = True
+    folder: Path, document: Json, environ: dict[str, str] | None = None, **around: Any
 ) -> AsyncIterator[House]:
-    """A service in a folder with this configuration. given: with a channel that records."""
+    """`running` with this configuration in a file. around: see there."""
     (folder / "config.yaml").write_text(json.dumps(document))
     file = ConfigFile(None, environ or {}, folder)
-    watch = Watch()
-    time, model, channel = ManualTime(watch), ScriptedModel(watch), RecordingChannel(watch)
-    clock = Clock(time.now, time.monotonic, time.sleep)
-    channels = (channel,) if given else ()
-    service = await assemble(file.load(), file=file, clock=clock, model=model, channels=channels)
     with (
         structlog.testing.capture_logs() as log,
         patch.object(reloading, "LOOK", LOOK),
         patch.object(restart, "LOOK", WAITS),
     ):
-        await service.start()
-        try:
-            yield House(folder, service, reload_of(service), channel, model, time, log)
-        finally:
-            import asyncio
-
-            async with asyncio.timeout(PATIENCE):
-                await service.close()
+        async with running(folder, whole=file.load(), file=file, **around) as hark:
+            found = hark.service, reload_of(hark.service), hark.channel, hark.model, hark.time
+            yield House(folder, *found, log)
 
 
 def reload_of(service: Service) -> Reload:

@@ -156,7 +156,7 @@ def observed(path: KeyPath, work: Mapping[str, object]) -> list[object]:
 
 
 async def test_every_key_takes_effect_or_is_said_to_need_a_restart(tmp_path: Path) -> None:
-    async with house(tmp_path, DOCUMENT, given=False) as hark:
+    async with house(tmp_path, DOCUMENT, channels=()) as hark:
         reload, plain = hark.reload, Config.model_validate(DOCUMENT)
 
         async def state() -> tuple[dict[str, object], dict[str, object]]:

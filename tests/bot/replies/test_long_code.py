@@ -159,7 +159,10 @@ async def test_where_no_files_are_sent_it_comes_in_messages(tmp_path: Path) -> N
         assert all(line in "".join(hark.channel.texts()) for line in LINES)
 
 
-async def test_a_file_that_was_planned_before_a_crash_is_sent_once_and_the_answer_goes_on(tmp_path: Path) -> None:
+async def test_a_file_that_was_planned_before_a_crash_is_sent_once_and_the_answer_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.service.OUTBOX_GRACE", 0.0)
     beginning, end = ANSWER[: -len(BEHIND)], "And so on."
 
     async def busy(delivery: Delivery) -> SendResult:

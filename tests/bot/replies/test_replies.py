@@ -10,14 +10,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.events import RunRef
-from agent.message import Usage
+from agent.journal import Step
+from agent.message import Text, Usage
 from bot.persistence.turns import Said, Turn, TurnKind
+from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
+from bot.replies.directives import Directives
+from bot.replies.repeats import is_repeat, may_become
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
-from channels.settings import ReplyTo, Streaming
-from channels.sources import answer
+from channels.settings import Beats, ReplyTo, Streaming
+from channels.sources import answer, tool_message
 from channels.telegram.render import bodies
+from tests.bot.pairs import pairs
+from tests.bot.store.opened import whole
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
@@ -231,3 +237,163 @@ def test_which_messages_are_shown_as_replies(replying: ReplyTo, shown: list[int]
     made = replies(SMALL, replying=replying)
     blocks = [block for step in (1, 2, 3) for block in stream(made, step, "", ["Words."])]
     assert [number for number, block in enumerate(blocks) if block.reply_to == "7"] == shown
+
+
+# What a model writes for the service: taken out of the words, the same however the stream was cut.
+
+
+def read(text: str, cuts: list[int], after: str = "") -> tuple[str, str | None, tuple[str, ...], str]:
+    """What people see, the chosen message, the files, and what was written where all of that is."""
+    made = Directives(after)
+    shown, at = [], 0
+    for cut in cuts:
+        shown.append(made.feed(text[at : at + cut]))
+        at += cut
+    shown += [made.feed(text[at:]), made.end()]
+    return "".join(shown), made.reply_to, tuple(made.files), made.written("".join(shown) + "|").removesuffix("|")
+
+
+CASES = [
+    ("NO_REPLY", "", None, ()),
+    (" no_reply\n", "", None, ()),
+    ("**NO_REPLY**", "", None, ()),
+    ("`NO_REPLY`.", "", None, ()),
+    ('{"action": "NO_REPLY"}', "", None, ()),
+    ('```json\n{"action": "NO_REPLY"}\n```', "", None, ()),
+    ("HEARTBEAT_OK", "", None, ()),
+    ("No", "No", None, ()),
+    ("no_reply_needed is a flag", "no_reply_needed is a flag", None, ()),
+    ("NO_REPLY\n\nThe weather is fine.", "The weather is fine.", None, ()),
+    ("The weather is fine.\n\nNO_REPLY", "The weather is fine.", None, ()),
+    ("All is well. **HEARTBEAT_OK**", "All is well.", None, ()),
+    ("Answer NO_REPLY when nothing is to say.", "Answer NO_REPLY when nothing is to say.", None, ()),
+    ("Say no_reply", "Say no_reply", None, ()),
+    ('{"action": "go"}', '{"action": "go"}', None, ()),
+    ("[[reply_to_current]] Yes.", "Yes.", "", ()),
+    ("Yes, [[ reply_to: 42 ]]of course.", "Yes, of course.", "42", ()),
+    ("`[[reply_to_current]]` is a tag.", "`[[reply_to_current]]` is a tag.", None, ()),
+    ("Put `a [[reply_to_current]] b` there.", "Put `a [[reply_to_current]] b` there.", None, ()),
+    ("`a`, `b [[reply_to:7]] c`\n[[reply_to:8]]d", "`a`, `b [[reply_to:7]] c`\nd", "8", ()),
+    ('Put "[[reply_to_current]]" there.', 'Put "[[reply_to_current]]" there.', None, ()),
+    ("Set it to `NO_REPLY`", "Set it to `NO_REPLY`", None, ()),
+    ("Use:\n```\nNO_REPLY\n```", "Use:\n```\nNO_REPLY\n```", None, ()),
+    ("a [[link]] b [", "a [[link]] b [", None, ()),
+    ("See:\nMEDIA: plots/a b.png\nDone.", "See:\nDone.", None, ("plots/a b.png",)),
+    ("MEDIA:`x.png`", "", None, ("x.png",)),
+    ("MEDIA: https://example.org/x.png", "MEDIA: https://example.org/x.png", None, ()),
+    ("Not MEDIA: x.png here", "Not MEDIA: x.png here", None, ()),
+    ("```\nMEDIA: x\n[[reply_to_current]]\n```\nMEDIA: y", "```\nMEDIA: x\n[[reply_to_current]]\n```\n", None, ("y",)),
+]
+
+
+@pytest.mark.parametrize(("text", "shown", "reply_to", "files"), CASES)
+def test_every_cut_gives_the_same(text: str, shown: str, reply_to: str | None, files: tuple[str, ...]) -> None:
+    for size in (1, 2, 3, 5, len(text)):
+        assert read(text, [size] * (len(text) // size)) == (shown, reply_to, files, text)
+
+
+def test_a_token_is_only_a_sign_where_an_answer_begins() -> None:
+    assert read("NO_REPLY and so on", [], after="What stands there: ")[0] == "NO_REPLY and so on"
+
+
+@given(
+    st.text(st.sampled_from("NO_REPLY [[]]reply_to:current MEDIA\n`~x *"), max_size=60),
+    st.lists(st.integers(1, 9), max_size=40),
+)
+def test_any_text_in_any_cut(text: str, cuts: list[int]) -> None:
+    whole = read(text, [])
+    assert read(text, cuts) == whole
+    assert whole[3] == text
+
+
+# When words say again what has been said, and when they only look so.
+
+LONG = "The backup of all three servers has finished without errors, and every file was checked against its sum twice."
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "repeats"),
+    [
+        ("Done.", " Done.\n", True),
+        ("**Done!** See __the log__ of `hark`.", "Done! See the log of hark.", True),
+        ("# Report\n\n- one\n- **two**\n> three", "Report\none two\nthree", True),
+        (f"Hi! {LONG}\n\nLet me know if you need anything else!", LONG, True),
+        (f"{LONG} Viele Grüße", f"Guten Tag,\n{LONG}", True),
+        ("你好！服务器已经停机。", "服务器已经停机。", True),
+        ("**run `a_b` and _look_**", "run a_b and look", True),
+        ("```\nx = 1\n```", "x = 1", True),
+        (LONG, LONG.upper(), False),
+        (LONG, f"{LONG} 🎉", False),
+        (LONG, LONG.replace("finished", "ended", 1), False),
+        (LONG, f"{LONG} And there is a second part that nobody has said so far.", False),
+        ("I am done, and here is the rest.", "I am done", False),
+        ("Deployed: 3 services are up.", "Deployed; 3 services are up!", False),
+        ("Hi Anna, it is done.", "Hi Peter, it is done.", False),
+        ("Hi there is done.", "there is done.", False),
+        ("See [the log](https://x.org/1)", "See [the log](https://x.org/2)", False),
+        ("- 5 °C in the cellar", "5 °C in the cellar", False),
+        ("> 90 in the cellar", "90 in the cellar", False),
+        ("Take *.txt along", "Take .txt along", False),
+        ("Run `*a*`", "Run a", False),
+        ("It is ~~up~~ down.", "It is up down.", False),
+        ("1. it", "2. it", False),
+        ("Passed.", "Failed.", False),
+        ("", "", False),
+        ("Hello!", "Hi!", False),
+        ("Hello!", "**Hello!**", True),
+        ("🎉", "🙂", False),
+    ],
+)
+def test_repeats(text: str, earlier: str, repeats: bool) -> None:
+    assert is_repeat(text, earlier) is repeats
+    assert is_repeat(earlier, text) is repeats
+    if repeats:
+        assert all(may_become(text[:size], earlier) for size in range(len(text) + 1))
+
+
+def test_a_sentence_that_differs_in_a_word_that_matters_is_shown() -> None:
+    """As an reply behind a message of a tool, as the second reply of a turn, and its blocks each by itself."""
+    found = list(pairs())
+    assert len(found) // 2 >= 200
+    for said, reply in found:
+        made = replies(Streaming())
+        made.sent(Said(source=tool_message("t", "c"), text=said, step=None))
+        shown = [*stream(made, 1, "", [said[:9], said[9:]]), *stream(made, 2, "", [reply[:9], reply[9:]])]
+        assert [(block.body, bool(block.unless)) for block in shown] == [(said, True), (reply, False)]
+
+
+async def test_an_alert_that_differs_in_a_word_that_matters_is_shown() -> None:
+    for last, words in pairs():
+
+        async def earlier(last: str = last) -> str:
+            return last
+
+        assert await BeatWords(300, Beats(show_alerts=True), earlier).shown(step(words), silent=False) == words
+        assert await BeatWords(300, Beats(show_alerts=True), earlier).shown(step(last), silent=False) == ""
+
+
+def step(words: str) -> Step:
+    return whole(RunRef(run_id="t", turn_id="t", session_key="s", attempt=1), Text(words))
+
+
+@pytest.mark.parametrize(
+    ("beginning", "may"),
+    [
+        ("", True),
+        ("The *back", True),
+        (LONG, True),
+        (f"Hello! {LONG}", True),
+        (f"{LONG} Let me know if you have any questions.", True),
+        (f"The front {LONG}", False),
+        (f"{LONG} {'And there is more. ' * 5}", False),
+        (f"{LONG[:-1]}, {'x' * 61}", False),
+    ],
+)
+def test_a_beginning_may_become_what_was_said(beginning: str, may: bool) -> None:
+    assert may_become(beginning, LONG) is may
+
+
+@pytest.mark.parametrize("piece", ["*a", "**a _b ", "`", "`a", "\n", "> ", "_*", "Bye.\n", "# "])
+def test_hostile_texts_take_no_time(piece: str) -> None:
+    text = piece * 20_000
+    assert not is_repeat(text, f"{text}x")

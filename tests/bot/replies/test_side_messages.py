@@ -1,5 +1,6 @@
 """What a session shows besides answers: calls of tools by /verbose, the model's reasoning by /reasoning."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 
 from bot import wording
+from bot.replies.showing import Typing
 from channels.message import ChatKind, InboundMessage, Origin, Place
 from channels.outgoing import Action
-from tests.asking import SendingTool
-from tests.service import Hark, ScriptedTool, running
-from tests.standins.script import Break, Call, Gate, Hang, Say, Think
-from tests.watch import Watch
+from tests.asking import AskingTool, SendingTool, approval
+from tests.service import Hark, Json, RecordingChannel, ScriptedTool, running
+from tests.standins.script import Break, Call, Fail, Gate, Hang, Say, Think
+from tests.watch import LoopTime, Watch
 
 GROUP = "-5"
 CONFIG = {"channels": {"telegram": {"groups": {"allow": {GROUP: {}}}}}}
@@ -264,3 +266,141 @@ async def test_what_a_tool_has_said_needs_no_reasoning(tmp_path: Path) -> None:
         hark.model.add(Call("send", {"label": "The report is ready: 4 pages, 2 tables."}))
         hark.model.add(Think("It is said."), "The report is ready: 4 pages, 2 tables.")
         assert (await hark.say("?")).texts == ["The report is ready: 4 pages, 2 tables."]
+
+
+# The sign of work: while a run works, and never once its last block is on its way.
+
+PLACE = Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT)
+TYPING: Json = {"typing_seconds": 5}
+
+
+async def test_it_is_renewed_while_the_run_works_and_ends_with_its_last_block(tmp_path: Path) -> None:
+    time = LoopTime()
+    async with running(tmp_path, channel=TYPING) as hark:
+        gate = Gate()
+        hark.model.add(Say("There.", chunks=1, gate=gate))
+        await hark.write("hello")
+        await gate.reached()
+        for shown in (1, 2, 3):
+            await hark.until(lambda shown=shown: len(hark.channel.log) == shown)
+            await time.advance(5.1)
+        gate.open()
+        await hark.until_texts(1)
+        await time.advance(20)
+        assert hark.channel.log[-1] == ("send", "There.")
+        assert hark.channel.log.count(("send", "There.")) == 1
+
+
+async def test_it_ends_before_a_sentence_about_a_failure_and_at_a_stop(tmp_path: Path) -> None:
+    time = LoopTime()
+    async with running(tmp_path, channel=TYPING) as hark:
+        hark.model.add(Fail(404))
+        await hark.say("hello")
+        await time.advance(20)
+        assert [kind for kind, _ in hark.channel.log] == ["working", "send"]
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("hello")
+        await hang.entered()
+        await hark.until(lambda: len(hark.channel.log) == 3)
+        await hark.write("/stop")
+        await hark.until_texts(2)
+        await time.advance(20)
+        assert [kind for kind, _ in hark.channel.log] == ["working", "send", "working", "send"]
+
+
+async def test_a_channel_whose_sign_hangs_or_fails_holds_nothing_up(tmp_path: Path) -> None:
+    async with running(tmp_path, channel=TYPING) as hark:
+        release = asyncio.Event()
+
+        async def hang(place: Place) -> None:
+            await release.wait()
+            raise OSError("typing is broken")
+
+        hark.channel.on_working = hang
+        assert len((await hark.say("hello")).texts) == 1
+        assert len((await hark.say("hello")).texts) == 1
+        release.set()
+        assert len((await hark.say("hello")).texts) == 1
+
+
+async def test_no_call_begins_after_the_stop_and_one_under_way_is_not_cancelled() -> None:
+    time = LoopTime()
+    channel = RecordingChannel(Watch(), typing_seconds=5)
+    under_way, finished = asyncio.Event(), asyncio.Event()
+
+    async def slow(place: Place) -> None:
+        await under_way.wait()
+        finished.set()
+
+    channel.on_working = slow
+    with Typing(channel, PLACE, lambda error: None) as typing:
+        await channel.watch.until(lambda: channel.log)
+        typing.stop()
+    under_way.set()
+    await asyncio.wait_for(finished.wait(), 5)
+    await time.advance(20)
+    assert channel.log == [("working", "1")]
+
+
+async def test_a_channel_without_a_sign_is_left_alone() -> None:
+    channel = RecordingChannel(Watch())
+    with Typing(channel, PLACE, lambda error: None), Typing(None, PLACE, lambda error: None):
+        await asyncio.sleep(0)
+    assert channel.log == []
+
+
+# The reaction to a message says what the bot is doing with it, where that is configured.
+
+ACK = {"channels": {"telegram": {"ack": {"emoji": "👀", "states": {"done": "👌"}}}}}
+
+
+def changes(hark: Hark) -> list[str]:
+    return [what for kind, what in hark.channel.log if kind == "react"]
+
+
+def planned(hark: Hark) -> list[str]:
+    return [sent.body for sent in hark.channel.sent if sent.action is Action.REACT]
+
+
+async def test_it_follows_the_run(tmp_path: Path) -> None:
+    async def act(label: str) -> str:
+        await hark.until(lambda: changes(hark) == ["👀>🤔 on 1"], "the sign of thinking")
+        await hark.time.until_pause(1.5)
+        hark.time.advance(1.5)
+        await hark.until(lambda: changes(hark)[-1:] == ["🤔>⚡ on 1"], "the sign of a tool")
+        return label
+
+    async with running(tmp_path, config=ACK, tools=lambda watch: [ScriptedTool("act", act, watch)]) as hark:
+        hark.model.add(Call("act", {"label": "it"}))
+        hark.model.add("There.")
+        await hark.write("hello")
+        await hark.until(lambda: planned(hark) == ["👀", "", "👌"], "the end")
+    assert changes(hark) == ["👀>🤔 on 1", "🤔>⚡ on 1"]
+
+
+async def test_it_says_that_a_person_is_awaited(tmp_path: Path) -> None:
+    asking = AskingTool()
+    async with running(tmp_path, config=ACK, tools=lambda watch: [asking]) as hark:
+        hark.model.add(Call("ask", {"label": "shut it"}))
+        await hark.write("hello")
+        await approval(hark)
+        await hark.until(lambda: changes(hark)[-1:] != [] and changes(hark)[-1].endswith(">🙏 on 1"), "the sign")
+        assert planned(hark) == ["👀"]
+
+
+async def test_a_failure_stays(tmp_path: Path) -> None:
+    async with running(tmp_path, config=ACK) as hark:
+        hark.model.add(Fail(404))
+        await hark.write("hello")
+        await hark.until(lambda: planned(hark) == ["👀", "", "😢"], "the end")
+
+
+@pytest.mark.parametrize(("ack", "last"), [({"emoji": "👀"}, ""), ({"scope": "all"}, "There.")])
+async def test_it_stays_as_it_is_where_nothing_is_configured(tmp_path: Path, ack: dict[str, object], last: str) -> None:
+    async with running(tmp_path, config={"channels": {"telegram": {"ack": ack}}}) as hark:
+        hark.model.add("There.")
+        await hark.write("hello")
+        await hark.until(lambda: hark.channel.sent and hark.channel.sent[-1].body == last, "the end")
+        await hark.delivered()
+    assert changes(hark) == []

@@ -1,18 +1,30 @@
 """Conversations that outgrow the window of their model: summaries, what they keep, and what happens without one."""
 
+import asyncio
+import contextlib
+import gc
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agent.context import LEFT_OUT
+from agent.context import LEFT_OUT, Context
 from agent.events import Notice, Outcome
 from agent.message import Mark
 from agent.models.base import ModelRequest, ThinkingLevel
+from bot.persistence.turns import TurnKind
+from bot.runs.keeping import Keeping
+from bot.runs.runner import MAX_TOKENS
+from channels.message import ChatKind
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running
+from tests.standins.ollama_server import OllamaServer
 from tests.standins.openai_server import OpenAIServer
+from tests.standins.request_log import Request
 from tests.standins.script import Call, Fail, Hang, Say
+from tests.watch import PATIENCE, lanes_idle
 
 ASKS = "Write a summary"
 WINDOW = 17_000
@@ -303,3 +315,86 @@ async def test_room_is_left_for_what_thinking_adds_to_an_answer(tmp_path: Path) 
             hark.model.whenever(ASKS, "They talked about lorem ipsum.")
             await talk(hark, 5)
             assert (bool(asked(hark)), hark.model.requests[-1].thinking) == (summed_up, level)
+
+
+# Contexts that are kept in memory between turns: bounded however many sessions there are, and used again.
+
+
+async def in_memory(hark: Hark) -> int:
+    """Tokens of all contexts that this process holds, once nothing runs."""
+    await lanes_idle()
+    gc.collect()
+    return sum(found.tokens for found in gc.get_objects() if isinstance(found, Context))
+
+
+async def test_long_conversations_of_many_people_do_not_stay_in_memory(tmp_path: Path) -> None:
+    text = "words " * 40_000
+    async with running(tmp_path, model=ScriptedModel(context_window=1_000_000)) as hark:
+        hark.model.default = "Fine."
+        before = await in_memory(hark)
+        await hark.say(text, sender="1")
+        each = await in_memory(hark) - before
+        assert each > 40_000
+        for person in range(2, 3 * MAX_TOKENS // each):
+            await hark.say(text, sender=str(person))
+        assert MAX_TOKENS - 2 * each < await in_memory(hark) - before <= MAX_TOKENS
+
+
+# What is said of a summary that is being made.
+
+
+async def test_a_run_that_is_stopped_meanwhile_has_sent_what_it_began_to_send() -> None:
+    """A delivery that is begun and never sent would hold back its conversation until the next start."""
+    asked, stored, sent = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def tell(*_: object) -> str:
+        asked.set()
+        await stored.wait()
+        return "begun"
+
+    outbox = SimpleNamespace(notice=lambda *_: (), planning=lambda *_: contextlib.nullcontext(None), send=sent.append)
+    given = SimpleNamespace(outbox=outbox, store=SimpleNamespace(compactions=SimpleNamespace(tell=tell)))
+    place = SimpleNamespace(kind=ChatKind.DIRECT, channel="telegram")
+    whose = {"session_key": "agent:main:telegram:dm:1", "conv_id": 1}
+    turn = SimpleNamespace(kind=TurnKind.REPLY, place=place, turn_id="t", run=None, **whose)
+    run = asyncio.create_task(Keeping(given, turn, None, print).lasts())  # type: ignore[arg-type]
+    async with asyncio.timeout(PATIENCE):
+        await asked.wait()
+    run.cancel()
+    await asyncio.sleep(0)
+    stored.set()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert sent == ["begun"]
+
+
+# A conversation with a model of Ollama, whose server cuts what does not fit into the context that it has chosen.
+
+FACT = "The code of the door is 4711."
+WEATHER = "We talk about the weather of the day. " * 100
+"""About a thousand tokens."""
+
+
+def answer(request: Request) -> str:
+    """What the model says; a summary has the fact if it was asked about it."""
+    asked = json.dumps(request.body["messages"][-1])
+    return FACT if "ummar" in asked and FACT in json.dumps(request.body) else "I see."
+
+
+@pytest.mark.parametrize(("window", "trained"), [(16_384, 131_072), (32_768, 13_000)])
+async def test_nothing_is_left_out_in_silence(tmp_path: Path, window: int, trained: int) -> None:
+    async with OllamaServer(trained=trained) as server:
+        server.default = answer
+        server.tolerate("prefix changed")  # by the summaries
+        models = {"qwen3:8b": {"context_window": window, "max_output": 512}}
+        settings: dict[str, Any] = {
+            "agent": {"model": "ollama/qwen3:8b"},
+            "providers": {"ollama": {"base_url": server.base_url, "models": models}},
+        }
+        async with running(tmp_path, config=settings, chosen=True) as hark:
+            for words in (FACT, *(f"{number}: {WEATHER}" for number in range(9)), "What is the code of the door?"):
+                assert (await hark.say(words)).texts[-1] == "I see."
+        kept = [len(request.body["messages"]) for request in server.requests]
+        assert ([len(seen) for seen in server.seen], server.shifted) == (kept, 0)
+        assert FACT in json.dumps(server.seen[-1])
+        assert server.calls.count("/api/create") == 1

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.events import AgentEnd, MessageEnd, Outcome, ToolExecutionEnd, ToolExecutionUpdate
+from agent.events import AgentEnd, MessageEnd, MessageStart, Notice, Outcome, ToolExecutionEnd, ToolExecutionUpdate
 from bot.bus import Published, Subscription
 from tests.scripted_model import ScriptedModel, Watch
 from tests.service import Hark, ScriptedTool, running, session_of
-from tests.standins.script import Call, Hang, Say
+from tests.standins.script import Break, Call, Hang, Say
 
 FIRST = "A sentence that stands. " * 60
 
@@ -126,3 +126,31 @@ async def test_progress_is_told_at_once(tmp_path: Path) -> None:
         hark.model.add("Done.")
         await hark.say("do it")
     assert seen[-1] == "tool_execution_update"
+
+
+# An answer that breaks off ends with an event, so that whoever shows it live knows what of it counts.
+
+
+async def test_a_broken_answer_ends_with_what_was_planned_of_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Say(f"{FIRST}\n\nand a rest that"), Break())
+        hark.model.add("The end.")
+        reply = await hark.say("write")
+        kinds = (MessageStart, MessageEnd, Notice)
+        assert [type(event) for event in reply.events if isinstance(event, kinds)] == [
+            *(MessageStart, MessageEnd, Notice),
+            *(MessageStart, MessageEnd),
+        ]
+        cut, whole = reply.of(MessageEnd)
+        assert (cut.cut, cut.step, whole.cut, whole.step) == (True, 1, False, 2)
+        assert cut.text.strip() == "\n".join(reply.texts[:-1]).strip()
+        kept = [event["id"] for event in hark.stored.events() if event["type"] == "message_end"]
+        assert kept == [cut.id, whole.id]
+
+
+async def test_a_broken_answer_of_which_nothing_was_planned_never_existed(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Say("a rest that"), Break())
+        hark.model.add("The end.")
+        reply = await hark.say("write")
+        assert [end.cut for end in reply.of(MessageEnd)] == [False]

@@ -47,7 +47,10 @@ async def test_many_acts_are_counted(tmp_path: Path) -> None:
         assert receipt == "wrote 0.md · wrote 1.md · wrote 2.md · wrote 3.md · wrote 4.md · and 2 more"
 
 
-async def test_a_message_elsewhere_names_its_target_only_if_it_was_sent(tmp_path: Path) -> None:
+async def test_a_message_elsewhere_names_its_target_only_if_it_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.service.OUTBOX_GRACE", 0.0)
     async with running(tmp_path, config=ON) as hark:
         hark.model.add("hello")
         await hark.say("hi", sender="2")

@@ -291,7 +291,8 @@ async def test_what_they_could_do_and_who_decided_by_them_is_gone(tmp_path: Path
         assert (tmp_path / "workspace" / "AGENTS.md").exists()
 
 
-async def test_a_reader_in_the_way_is_waited_for(tmp_path: Path) -> None:
+async def test_a_reader_in_the_way_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.database.BUSY_SECONDS", 0.01)
     canary = Canaries()
     async with running(tmp_path) as hark:
         await hark.say(canary("message"), PERSON)

@@ -105,7 +105,8 @@ async def test_a_failure_costs_a_sentence(tmp_path: Path) -> None:
         ]
 
 
-async def test_it_is_sent_once_whatever_crashes(tmp_path: Path) -> None:
+async def test_it_is_sent_once_whatever_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.service.OUTBOX_GRACE", 0.0)
     async with VoiceServer() as server:
         async with running(tmp_path, config=by(server)) as hark:
             await on(hark)

