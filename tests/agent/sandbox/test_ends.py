@@ -152,7 +152,7 @@ def test_and_when_the_service_has_died_by_pid_and_start_time(working: Setting, r
 
 
 def test_a_gate_imports_little_because_every_command_waits_for_it() -> None:
-    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0"]
+    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0", "0"]
     said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stderr
     imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
     assert {"os", "ctypes", "marshal"} <= imported
