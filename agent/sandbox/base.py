@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -92,7 +92,7 @@ TEMPORARY_BYTES = 128 * 1024**2
 # What people are told where the sandbox holds commands at the level "look" alone.
 ONLY_LOOKS = (
     "It holds only commands that look. Commands that write or use the network now run on the host, and a person is "
-    "asked about them: install bubblewrap, or add rules to tools.exec.allowlist."
+    "asked about them: install bubblewrap (`apt install bubblewrap`), or add rules to tools.exec.allowlist."
 )
 
 # Programs, their libraries and settings, which every command may read. Of /etc only these files, because others hold
@@ -207,7 +207,7 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         files.append(room / name)
     files += (others := _rooms_in(room))
     repositories, leading = list[Path](), list[Path]()
-    for folder, folders, names, descriptor in os.fwalk(room):
+    for folder, folders, names, descriptor in _walk(room):
         folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
         path = Path(folder, ".git")
         if path.is_symlink():  # what a link names may lie outside; it is not followed, and not kept either
@@ -224,13 +224,25 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
     )
 
 
+def _walk(room: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """Walk through the folders of a room as `os.fwalk` does. Raises OSError with a sentence where they lie too deep."""
+    try:
+        yield from os.fwalk(room)
+    except RecursionError:
+        raise OSError("folders in the workspace lie too deep in each other; delete those that nobody needs") from None
+
+
 def repositories(room: Path) -> frozenset[Path]:
     """Return everything named `.git` in a room, whatever it is. Blocking, because it walks through all folders."""
-    others, found = _rooms_in(room), set[Path]()
-    for folder, folders, names in os.walk(room):
-        if ".git" in folders or ".git" in names:
-            found.add(Path(folder, ".git"))
-        folders[:] = [name for name in folders if name != ".git" and Path(folder, name) not in others]
+    others, found, left = _rooms_in(room), set[Path](), [room]
+    while left:  # however deep folders lie
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name == ".git":
+                    found.add(path)
+                elif entry.is_dir(follow_symlinks=False) and path not in others:
+                    left.append(path)
     return frozenset(found)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 asked = dict(word.split("=", 1) for word in sys.argv[1:])
+_SET_LEASE = 1024  # of <linux/fcntl.h>, which Python names on Linux alone
 level, outside, other = asked["level"], asked["outside"], int(asked["other"])
 temporary = os.environ["TMPDIR"]
 wrong: list[str] = []
@@ -106,7 +107,7 @@ def by_swap(target: str) -> None:
 
 def lease(path: str) -> None:
     opened = os.open(path, os.O_RDONLY)
-    fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    fcntl.fcntl(opened, _SET_LEASE, 0)
     os.close(opened)  # the lease ends
 
 
@@ -154,7 +155,8 @@ if not any(os.walk("/proc")):  # it may not list it
     for part in ("/proc/sys", "/proc/self"):
         must_fail("opened a file of /proc for writing", open_one, part)
 must_fail("held up others by a lease", lease, "AGENTS.md")
-must_fail("made a file that runs as its user", borrow)
+if sys.platform == "linux":  # elsewhere no sandbox says anything about it
+    must_fail("made a file that runs as its user", borrow)
 if level != "network":
     must_fail("reached TCP", connect, _socket.SOCK_STREAM, _socket.AF_INET, ("127.0.0.1", int(asked["tcp"])))
     must_fail("reached UDP", connect, _socket.SOCK_DGRAM, _socket.AF_INET, ("127.0.0.1", int(asked["udp"])))

@@ -69,11 +69,14 @@ def _parents(path: str) -> "Iterator[str]":
 
 
 def _readable(path: str, hidden: list[os.stat_result], above: set[str]) -> "Iterator[tuple[int, int]]":
-    """Yield what is granted to read a path. Of a folder with something hidden below, all names can be listed."""
+    """Yield what is granted to read a path, of a link nothing but itself.
+
+    Of a folder with something hidden below, all names can be listed.
+    """
     opened = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
         status = os.fstat(opened)
-        if stat.S_ISLNK(status.st_mode) or any(os.path.samestat(status, one) for one in hidden):
+        if any(os.path.samestat(status, one) for one in hidden):
             return
         if not stat.S_ISDIR(status.st_mode):
             yield opened, _RUN | _READ

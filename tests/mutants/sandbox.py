@@ -124,12 +124,6 @@ FAULTS: tuple[Fault, ...] = (
         f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
     fault(
-        "sandbox/links-granted-by-landlock",
-        "_readable",
-        code("stat.S_ISLNK(A) or B", "B"),
-        "tests/agent/sandbox/test_kept.py::test_beneath_landlock_a_link_is_granted_nothing",
-    ),
-    fault(
         "sandbox/work-beneath-landlock",
         "Permission.of",
         code("A if A in self.held else 'host'", "A"),

@@ -170,7 +170,7 @@ class CliClient(ModelClient):
             held = f"{proved.sandbox.name} holds only commands that look" if proved.sandbox else "none holds here"
             raise ModelError(
                 ErrorKind.UNSAFE,
-                f"`{self._program.name}` runs in a sandbox with network alone, and {held}: {proved.why}",
+                f"`{self._program.name}` runs in a sandbox alone, and {held}: {proved.why}",
             )
         _prepare(command, self._program.settings)
         view = View(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.file_names import NAMES
-from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of
+from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of, repositories
 from agent.sandbox.proof import Setting, choose
 from agent.tools.exec import ExecParameters
 from tests.agent.sandbox.conftest import Run, git, held
@@ -231,3 +231,28 @@ async def test_beneath_landlock_a_link_is_granted_nothing(room: Path) -> None:
     assert "notes haddock" in said
     assert "fine" in said
     assert "new.txt\n" in said
+
+
+@pytest.mark.parametrize("depth", [1_200, 2_500])
+def test_folders_that_lie_too_deep_are_no_crash(room: Path, depth: int) -> None:
+    at = os.open(room, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    (room / "one/.git").mkdir(parents=True)
+    with pytest.raises(OSError, match="lie too deep in each other"):
+        kept_of(room, ())
+    assert repositories(room) == {room / "one/.git"}
+    subprocess.run(["rm", "-rf", str(room / "d")], check=True)
+    assert kept_of(room, ()).repositories == (room / "one/.git",)
+
+
+def test_repositories_of_any_kind_are_seen_except_those_of_other_rooms(repository: Path) -> None:
+    git(repository, "worktree", "add", "-q", "tree")
+    (repository / "linked").mkdir()
+    (repository / "linked/.git").symlink_to("../nowhere")
+    git(repository, "init", "-q", "people/ann/own")
+    assert repositories(repository) == {repository / name / ".git" for name in ("", "tree", "linked")}

@@ -163,6 +163,6 @@ async def test_a_sandbox_that_holds_less_is_a_note_and_the_start_says_what_chang
         assert (finding.state, finding.about, finding.text) == (state, "sandbox", sandbox)
         line = run._held(config, sandbox)
         assert ("they run there without a question" in line) == (sandbox != smaller)
-        assert ("install bubblewrap, or add rules" in line) == (sandbox == smaller)
+        assert ("`apt install bubblewrap`), or add rules" in line) == (sandbox == smaller)
         assert len(line.splitlines()) == 1
     assert smaller.startswith("sandlock: proved at start; bubblewrap: not installed. It holds only commands that look.")
