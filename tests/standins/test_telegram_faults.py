@@ -1,33 +1,19 @@
 """Faults that a test orders from the Telegram stand-in, by raw calls."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
 
-from tests.standins.telegram_ledger import Json, Rule
+from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB
+from tests.standins.test_telegram_updates import call, http, ids
 
 SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
-async def call(http: aiohttp.ClientSession, server: TelegramServer, method: str, **params: object) -> Json:
-    """The answer's body, with the HTTP status as "status"."""
-    async with http.post(f"{server.base_url}{server.token}/{method}", json=params) as answer:
-        body: Json = await answer.json()
-        return body | {"status": answer.status}
-
-
-async def ids(http: aiohttp.ClientSession, server: TelegramServer, **params: object) -> list[int]:
-    return [update["update_id"] for update in (await call(http, server, "getUpdates", **params))["result"]]
+__all__ = ["http"]  # the fixture
 
 
 async def test_ordered_errors(http: aiohttp.ClientSession) -> None:
@@ -44,7 +30,7 @@ async def test_ordered_errors(http: aiohttp.ClientSession) -> None:
         telegram.fail_next("getWebhookInfo", status=502)
         async with http.get(f"{telegram.base_url}{telegram.token}/getWebhookInfo") as answer502:
             assert (answer502.status, answer502.content_type) == (502, "text/html")
-        telegram.assert_faults_fired()
+        telegram.check()
 
 
 async def test_fault_for_one_chat_only(http: aiohttp.ClientSession) -> None:

@@ -282,7 +282,7 @@ async def test_open_click_and_unfired_fault_are_found(http: aiohttp.ClientSessio
         telegram.fail_next("getMe")
         assert [one.rule for one in telegram.violations] == [Rule.UNANSWERED_CLICK, Rule.FAULT_NOT_FIRED]
         with pytest.raises(AssertionError, match="getMe: 0 of 1"):
-            telegram.assert_faults_fired()
+            telegram.check()
         await call(http, telegram, "getMe")
         await call(http, telegram, "answerCallbackQuery", callback_query_id=query["id"])
 

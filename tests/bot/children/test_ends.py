@@ -20,7 +20,7 @@ from tests.bot.gateway.test_agent import error_of
 from tests.bot.runs.test_origins import GROUP, OPEN
 from tests.bot.runs.test_outages import config, pass_time
 from tests.bot.store.opened import accept, claim, opened
-from tests.bot.store.test_running_time import answer
+from tests.bot.store.test_epochs import answer
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, session_of
 from tests.standins.openai_server import OpenAIServer

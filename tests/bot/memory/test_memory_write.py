@@ -247,7 +247,8 @@ async def passed(hark: Hark, seconds: float, came: Callable[[], bool]) -> None:
     hark.time.advance(seconds)
 
     def later() -> bool:
-        hark.time.advance(61)  # each time: a look that began before may be under way still
+        if not hark.stored.open_deliveries():  # none gets old while it is on its way
+            hark.time.advance(61)  # each time: a look that began before may be under way still
         return came()
 
     await hark.until(later, "what is due")

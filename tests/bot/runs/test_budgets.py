@@ -11,20 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import BudgetReached
-from agent.events import Outcome, RunRef
+from agent.events import Outcome
 from agent.message import Usage
 from agent.models.base import ModelSpec, ThinkingLevel
 from bot.clock import Clock
 from bot.config.budget import Budget, Limit
 from bot.config.prices import Prices
 from bot.gateway.usage import UsageReport
-from bot.persistence.turns import Turn, TurnKind
 from bot.persistence.usage import Spent
 from bot.runs.budgets import Budgets
-from channels.message import ChatKind, Place
 from tests.bot.background.test_beats import BEATS, checklist, say_hello, tick
 from tests.bot.background.test_schedule import call, command, due
-from tests.bot.store.opened import opened
+from tests.bot.store.opened import a_turn, opened
 from tests.scripted_model import ScriptedModel
 from tests.service import running, session_of
 from tests.standins.script import Break, Call, Fail, Gate, Hang, Say
@@ -198,25 +196,6 @@ _INSERT = (
     "INSERT INTO usage (at, turn_id, session_key, sender, job_id, model, input, cache_read, cache_write, output)"
     " VALUES (?,?,'','','','m',?,0,0,0)"
 )
-
-
-def a_turn(turn_id: str) -> Turn:
-    """A turn that nobody wrote."""
-    return Turn(
-        run=RunRef(run_id=turn_id, turn_id=turn_id, session_key="s", attempt=1),
-        kind=TurnKind.REPLY,
-        transcript_id="",
-        messages=(),
-        conv_id=0,
-        place=Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT),
-        step=0,
-        usage=Usage(),
-        ran=0,
-        entries=(),
-        prompt=None,
-        fingerprint=None,
-        more=False,
-    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -247,7 +247,7 @@ async def test_a_delivery_that_nobody_was_told_of_is_sent(tmp_path: Path) -> Non
 
 # Processes that outlive the service are ended at its next start, whatever became of their turns.
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
+watches_processes = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
 # On the host, since a sandbox ends what it holds with its own processes.
 EXEC: dict[str, Any] = {"tools": {"exec": {"allowlist": ["/**"]}}}
@@ -272,6 +272,7 @@ def ended(process: int, seconds: float = PATIENCE) -> bool:
     return bool(select.select([process], [], [], seconds)[0])
 
 
+@watches_processes
 @pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped, not cancelled yet"])
 async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stopped: bool) -> None:
     home, after = tmp_path / "before", tmp_path / "after"
@@ -293,6 +294,7 @@ async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stop
     os.close(process)
 
 
+@watches_processes
 async def test_a_call_that_has_ended_leaves_no_process_to_look_for(tmp_path: Path) -> None:
     async with running(tmp_path, config=EXEC) as hark:
         hark.model.add(Call("exec", {"command": "true"}), "done")

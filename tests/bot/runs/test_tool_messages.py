@@ -14,7 +14,7 @@ from channels.outgoing import Action, Planned, Refused, SendResult, Sent
 from channels.sources import tool_message
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened
-from tests.bot.store.test_running_time import Time, answer
+from tests.bot.store.test_epochs import Time, answer
 from tests.service import running
 from tests.standins.script import Call
 from tests.stored import Like, Stored
