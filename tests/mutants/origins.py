@@ -57,7 +57,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "origins/commands-show-clean",
-        "ExecTool.run",
+        "ExecTool._run",
         code("merged((*A, *await self._lineage.seen(self._workspace)))", "()"),
         f"{_FILE_ORIGINS}a_command_shows_what_lies_in_its_room",
     ),
