@@ -35,8 +35,7 @@ def store_of(hark: Hark) -> tuple[bool, str | None, str]:
 @pytest.mark.parametrize("table", ["turn", "delivery", "inbox"])
 async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None:
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
-        hark.model.add(Hang())
-        await hark.write("hello")
+        await hark.write("hello", answers=[Hang()])
         await hark.model.until_requests(1)
     hark.stored.rename(table, "away")
     async with running(tmp_path, wait=False) as hark:

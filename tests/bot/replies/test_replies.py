@@ -141,12 +141,9 @@ async def test_a_stream_that_breaks_at_any_delta_is_delivered_whole(tmp_path: Pa
 async def test_nothing_goes_out_before_an_answer_is_whole_where_that_is_wanted(tmp_path: Path) -> None:
     streaming = {"min_chars": 1, "max_chars": 64, "break": "message_end"}
     async with running(tmp_path, config={"channels": {"telegram": {"streaming": streaming}}}) as hark:
-        hark.model.add(Say(MARKDOWN), Break())
-        hark.model.add("A short answer.")
-        reply = await hark.say("everything, please")
+        reply = await hark.say("everything, please", answers=[(Say(MARKDOWN), Break()), "A short answer."])
         assert reply.texts == ["A short answer."]
-        hark.model.add(Say(MARKDOWN))
-        reply = await hark.say("everything, please")
+        reply = await hark.say("everything, please", answers=[Say(MARKDOWN)])
         assert len(reply.texts) > 3
         assert visible("".join(reply.texts)) == visible(MARKDOWN)
 

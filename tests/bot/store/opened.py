@@ -99,3 +99,11 @@ async def claim(store: Store) -> Turn:
     claimed = await store.turns.claim(KEY, "worker", answering)
     assert claimed is not None
     return claimed
+
+
+async def accept_and_claim(
+    store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: Any
+) -> Turn:
+    """Let a message in and take the turn that answers it."""
+    await accept(store, text, kind, **fields)
+    return await claim(store)

@@ -18,7 +18,7 @@ from bot.persistence.turns import Turn
 from bot.store.store import Store
 from channels.outgoing import Planned
 from channels.sources import sentence
-from tests.bot.store.opened import KEY, accept, answering, claim, opened, whole
+from tests.bot.store.opened import KEY, accept, accept_and_claim, answering, claim, opened, whole
 from tests.stored import Stored
 
 HERE = PlanIn(1)
@@ -64,28 +64,28 @@ async def refuses(store: Store, home: Path, name: str, run: RunRef) -> None:
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_a_stale_run_is_refused_and_changes_nothing(tmp_path: Path, name: str) -> None:
-    async with opened(tmp_path) as store:
-        stale = await asking(store)
-        await store.turns.release(stale)
-        present = await claim(store)
-        assert (present.turn_id, present.run.attempt) == (stale.turn_id, 2)
-        await refuses(store, tmp_path, name, stale)
-        assert await store.turns.claim(KEY, "worker", answering) is None, "it still runs"
-        await WRITES[name](store, present.run)
+async def test_a_stale_run_is_refused_and_changes_nothing(tmp_path: Path, name: str, store: Store) -> None:
+    stale = await asking(store)
+    await store.turns.release(stale)
+    present = await claim(store)
+    assert (present.turn_id, present.run.attempt) == (stale.turn_id, 2)
+    await refuses(store, tmp_path, name, stale)
+    assert await store.turns.claim(KEY, "worker", answering) is None, "it still runs"
+    await WRITES[name](store, present.run)
 
 
 @pytest.mark.parametrize("stopped", [False, True])
 @pytest.mark.parametrize("name", WRITES)
-async def test_a_run_that_has_ended_is_refused_and_changes_nothing(tmp_path: Path, name: str, stopped: bool) -> None:
-    async with opened(tmp_path) as store:
-        run = await asking(store)
-        if stopped:
-            assert await store.stops.abort(run.turn_id)
-            assert not await store.stops.abort(run.turn_id)
-        else:
-            await WRITES["finish"](store, run)
-        await refuses(store, tmp_path, name, run)
+async def test_a_run_that_has_ended_is_refused_and_changes_nothing(
+    tmp_path: Path, name: str, stopped: bool, store: Store
+) -> None:
+    run = await asking(store)
+    if stopped:
+        assert await store.stops.abort(run.turn_id)
+        assert not await store.stops.abort(run.turn_id)
+    else:
+        await WRITES["finish"](store, run)
+    await refuses(store, tmp_path, name, run)
 
 
 # The clock of a turn: it runs while an attempt does, and neither a pause nor a restart counts.
@@ -133,8 +133,7 @@ async def test_attempts_are_summed_and_pauses_do_not_count(tmp_path: Path) -> No
 async def test_a_run_that_had_stopped_working_when_it_was_given_back(tmp_path: Path) -> None:
     time = Time()
     async with opened(tmp_path, time.clock()) as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         time.at += 4_000
         stopped_at = time.at
         time.at += 900_000  # the store could not write
@@ -146,8 +145,7 @@ async def test_a_run_that_had_stopped_working_when_it_was_given_back(tmp_path: P
 async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, sign: str) -> None:
     time = Time()
     async with opened(tmp_path, time.clock()) as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         time.at += 2_000
         if sign == "a block":
             block = Planned(source=sentence("b"), body="yes", nonce=1, said="yes", step=1)
@@ -179,8 +177,7 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
 async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None:
     time = Time()
     async with opened(tmp_path, time.clock()) as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         time.at += 4_000
         await store.turns.release(turn.run)
         time.at += 900_000
@@ -191,7 +188,6 @@ async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None
 async def test_a_clock_that_is_set_back(tmp_path: Path) -> None:
     time = Time()
     async with opened(tmp_path, time.clock()) as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         time.at -= 500_000
         assert await answer(store, turn) == 0.0

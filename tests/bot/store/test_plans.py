@@ -53,9 +53,7 @@ async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -
     async with running(tmp_path, tools=lambda watch: [AskingTool(), SendingTool(lambda: hark.service)]) as hark:
         parts = hark.service.parts
         async with Statements(hark) as statements:
-            hark.model.add(Call("read", {"path": "USER.md"}))
-            hark.model.add("read")
-            await hark.say("read it")
+            await hark.say("read it", answers=[Call("read", {"path": "USER.md"}), "read"])
             hark.model.add(Call("ask", {"label": "it"}), Call("send", {"label": "sent"}))
             hark.model.add("done")
             await hark.write("ask me")
