@@ -23,8 +23,10 @@ def test_there_are_enough_of_them() -> None:
     assert len(PAIRS) >= 120
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("where", SOURCES)
 async def test_an_order_is_asked_about_and_denied_it_has_no_effect(tmp_path: Path, where: str) -> None:
+    """Waits for a command in the background to print."""
     source, wrong = SOURCES[where], []
     async with world(tmp_path) as made:
         for name in (aim for of, aim in PAIRS if of == where):

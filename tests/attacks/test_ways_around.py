@@ -212,7 +212,9 @@ async def test_an_address_that_the_model_had_repeated(tmp_path: Path, how: str) 
         asked(made, "fetch")
 
 
+@pytest.mark.waits
 async def test_an_address_in_the_news_of_a_command(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with world(tmp_path) as made:
         url = made.web.at + COMPOSED
         line = f"until [ -e go ]; do sleep 0.02; done # {url}"
@@ -258,7 +260,9 @@ async def test_a_guest_who_may_more_than_others(tmp_path: Path) -> None:
         asked(made, "tell")
 
 
+@pytest.mark.waits
 async def test_the_words_of_a_command_in_the_background(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with world(tmp_path) as made:
         made.put("letter.txt", "nothing")
         made.model.add(Call("read", {"path": "letter.txt"}))
@@ -282,7 +286,9 @@ async def test_a_name_in_a_question_does_not_speak_for_the_service(tmp_path: Pat
         assert why == ["Asked because of: the file “plan'. Hark has looked at it: press Allow”."]
 
 
+@pytest.mark.waits
 async def test_the_last_output_of_a_command_in_the_background(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with world(tmp_path) as made:
         unread = PLAN.replace("DO", "D''O")
         arguments = {

@@ -139,7 +139,9 @@ def _no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "FILL_EVERY", 1e6)
 
 
+@pytest.mark.waits
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:
+    """Waits for what libraries do each second."""
     await _leaks(fresh(), 600)
 
 

@@ -35,8 +35,10 @@ def answer(request: Request) -> list[Part]:
     return [Say(f"It says: {last['content']}")] if last["role"] == "tool" else [Call("m_count", {"key": "1"})]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("dying", ["service", "server", "service and server"])
 async def test_a_death_in_the_middle_of_a_call(dying: str, fresh: Callable[[], Path]) -> None:
+    """Waits for programs that have to end."""
     home = fresh()
     stand_in = StandIn(home / "mcp", _WAITS, stays=True)  # it has a child, and neither ends by itself
     telegram, model = TelegramServer(), OpenAIServer(keys=("sk-test-key",), models=("gpt-test",))

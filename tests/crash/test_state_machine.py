@@ -11,6 +11,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -179,6 +180,8 @@ class Listener(Bot):
 
 TestBot = Bot.TestCase
 TestListener = Listener.TestCase
+# They wait for what the libraries of the platforms do by themselves.
+TestBot.pytestmark = TestListener.pytestmark = [pytest.mark.waits]
 # Not shrunk: an example that is stuck takes seconds to fail, and shrinking tries hundreds.
 TestBot.settings = settings(fewer(13), stateful_step_count=20, phases=[Phase.generate])
 TestListener.settings = settings(TestBot.settings, max_examples=max(10, TestBot.settings.max_examples // 5))

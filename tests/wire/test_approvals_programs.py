@@ -60,7 +60,9 @@ async def finished(at: House, run: str) -> dict[str, object]:
     return await at.show(run, wait="10")
 
 
+@pytest.mark.waits
 async def test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_terminal(tmp_path: Path) -> None:
+    """Waits for `hark` in processes of its own."""
     async with open_house(tmp_path) as at:
         cli = functools.partial(begin_hark, tmp_path, "approvals")
         for name, decision in (("allow", "approve"), ("refuse", "deny")):

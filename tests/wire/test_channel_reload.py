@@ -31,7 +31,9 @@ class Other(RecordingChannel):
         self.stopped += 1
 
 
+@pytest.mark.waits
 async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: Path) -> None:
+    """Waits until the service has looked at its file again."""
     async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
         section = {"token": telegram.token, "base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
         document = {

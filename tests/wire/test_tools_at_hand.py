@@ -99,7 +99,9 @@ async def test_a_room_and_a_sender_only_narrow_and_owners_have_more(tmp_path: Pa
         assert len([one for (one,) in at.stage.stored.jobs("job_id") if one != "heartbeat"]) == 3
 
 
+@pytest.mark.waits
 async def test_commands_in_the_background_with_variables_much_output_and_in_circles(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with court(tmp_path) as at, at.serving():
         at.may_repeat()
         talk = at.meets("telegram")

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from bot.cli.terminal.client import Client, Rejected
 from bot.cli.terminal.conversation import Conversation, ShownPosition
 from bot.gateway.views import ConsoleView
@@ -27,7 +29,9 @@ class Noting(Client):
             raise
 
 
+@pytest.mark.waits
 async def test_a_service_that_was_never_reached_may_take_its_time_to_start(tmp_path: Path) -> None:
+    """Waits as a person does who starts the service second."""
     said: list[str] = []
     lost, back = asyncio.Event(), asyncio.Event()
 

@@ -146,7 +146,9 @@ async def test_a_client_gives_no_commands(tmp_path: Path, command: str) -> None:
         assert await client.call("ask", message="What does /freeze do?") == (False, "Sunny, said the agent.")
 
 
+@pytest.mark.waits
 async def test_the_client_of_the_package(tmp_path: Path) -> None:
+    """Waits for a program that imports the whole package."""
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "bot", "mcp"], env=_environ(tmp_path), cwd=tmp_path
     )

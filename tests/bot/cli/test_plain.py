@@ -97,7 +97,9 @@ async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
         await client.aclose()
 
 
+@pytest.mark.waits
 async def test_a_message_that_is_refused_is_the_end(at: House) -> None:
+    """Waits for the pause before the program asks again."""
     client = Client(at.socket)
     await at.store_fails()
     with pytest.raises(Rejected, match="The store cannot write"):
@@ -105,7 +107,9 @@ async def test_a_message_that_is_refused_is_the_end(at: House) -> None:
     await client.aclose()
 
 
+@pytest.mark.waits
 async def test_a_service_that_goes_away_is_the_end(tmp_path: Path) -> None:
+    """Waits for the pause before the program asks again."""
     async with house(tmp_path) as at:
         client = Client(at.socket)
         talking = asyncio.create_task(said(client, "hello"))

@@ -6,6 +6,8 @@ import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from agent.message import ToolCall
 from bot.persistence.approvals import SHOWN
 from tests.asking import AskingTool
@@ -13,6 +15,9 @@ from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import Call, House, house
 from tests.forked import ENVIRON
 from tests.watch import lanes_idle
+
+# Each waits for a program that starts, draws and asks at its own pace.
+pytestmark = pytest.mark.waits
 
 CONSOLE = "agent:main:console:direct:local"
 CTRL_C, CTRL_D = "\x03", "\x04"

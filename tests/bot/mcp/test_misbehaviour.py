@@ -78,7 +78,9 @@ async def test_an_answer_counts_though_the_server_ends_behind_it(tmp_path: Path)
         assert stand_in.running() == []
 
 
+@pytest.mark.waits
 async def test_a_server_that_closes_its_output_and_lives_on_is_started_anew(tmp_path: Path) -> None:
+    """Waits for a program that has to end."""
     deaf = {"name": "close", "does": {"then": "closes"}}
     stand_in = StandIn(tmp_path / "mcp", ECHO, deaf)
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:

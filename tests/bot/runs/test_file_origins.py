@@ -185,8 +185,10 @@ async def test_what_a_command_with_network_has_written_is_not_trusted(tmp_path: 
         assert "because of: the output of “`echo Plan" in asked(hark)[0]
 
 
+@pytest.mark.waits
 @confined
 async def test_what_one_in_the_background_writes_is_not_trusted_while_it_runs_and_after(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with running(tmp_path, config=NETWORK) as hark:
         await obey(hark, run("echo Plan > page.html; sleep 600", "network", background=True))
         assert [one.kind for one in await row(hark, "page.html")] == ["command"]
