@@ -1,6 +1,5 @@
 """Makes what the tools of a session work with: its room, the sandbox of commands, and the tools of both."""
 
-import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -20,6 +19,7 @@ from agent.models.fleet import Fleet
 from agent.origins import OriginRules
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
+from agent.shares import Places
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
@@ -89,7 +89,7 @@ def furnishing(
     config: Config,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
-    searches = asyncio.Semaphore(AT_ONCE)
+    searches = Places(AT_ONCE)
     settings, web = config.tools.exec, web_tools(config.web)
     permission = Permission(
         security=settings.security,

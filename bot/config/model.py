@@ -110,7 +110,12 @@ class Agent(Section):
     fallbacks: tuple[FallbackModel, ...] = setting((), "Models that answer while the others do not, in this order.")
     guest_models: tuple[ModelName, ...] = setting((), "The models that guests may choose; empty: all that there are.")
     thinking: Thinking = setting("auto", "How long the model may think; auto leaves it to the model.")
-    max_concurrent: Whole = setting(16, "How many runs may go on at the same time.", ge=1, le=10_000)
+    max_concurrent: Whole = setting(
+        16,
+        "How many runs may go on at the same time; guests have at most half of them, and each guest two.",
+        ge=1,
+        le=10_000,
+    )
     subagents: Subagents = setting(Subagents(), "What the model may leave to sub-agents.")
     timeout_seconds: Seconds = setting(600, "Running time of one run, over restarts.", gt=0)
     idle_timeout_seconds: Seconds = setting(
