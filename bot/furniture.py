@@ -58,10 +58,11 @@ from bot.people.broken import broken
 from bot.people.conversations import Conversations
 from bot.people.people import People
 from bot.restart import Restart
+from bot.runs.guest_disk import GuestDisk
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
-from bot.runs.media import Media
+from bot.runs.media import Media, saved_as
 from bot.runs.rooms import Furniture, Room, Rooms, channel_of
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
@@ -74,6 +75,7 @@ from channels.base import Channel, Times
 from channels.message import InboundMessage
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
+from channels.sources import sentence
 
 log = structlog.get_logger()
 
@@ -244,9 +246,33 @@ def rooms(
         links=config.sessions.identity_links,
         has_token=config.gateway.token is not None,
     )
+    made.disk = _guest_disk(config, made, store, outbox)
     made.lineage = KnownFiles(store.file_origins, config.workspace)
     made.skills = Shelf(config.workspace, config.skills, environ, store.skills, clock, outbox.tell_owner)
     return made
+
+
+def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox) -> GuestDisk:
+    """Make what bounds the files of guests."""
+
+    async def named() -> Collection[str]:
+        messages, sent = await store.reads.files_named()
+        waiting = {
+            f"{rooms.of(key).name}/{saved_as(key, message, n)}"
+            for key, message in messages
+            for n in range(len(message.attachments))
+        }
+        return waiting | {path.removeprefix(f"{config.workspace.resolve()}/") for path in sent}
+
+    async def tell(room: str) -> None:
+        limit = disk.limit // 10**6
+        text = (
+            f"I deleted the oldest files sent to {room}: it took more than {limit:,} MB. Set guests.disk to allow more."
+        )
+        await outbox.tell_owner(sentence("disk", "owner", room), text)
+
+    disk = GuestDisk(root=config.workspace, limit=config.guests.disk, named=named, tell=tell)
+    return disk
 
 
 def confinement(config: Config, proved: Proved) -> Confinement:

@@ -34,6 +34,7 @@ from bot.config.values import (
     Person,
     Platform,
     Seconds,
+    Size,
     Span,
     Thinking,
     TimeOfDay,
@@ -126,6 +127,12 @@ class Agent(Section):
         "auto", "A line of what was done under an answer; auto: in direct chats and terminals, on: in groups too."
     )
     drain_seconds: Seconds = setting(30, "How long runs may finish when the service is stopped.")
+
+
+class Guests(Section):
+    """What people who are no owners may take of this machine."""
+
+    disk: Size = setting(200_000_000, "How much the files of one guest or group may take; the oldest sent go first.")
 
 
 class Expiry(Section):
@@ -265,6 +272,7 @@ class Config(Section):
 
     agent: Agent = setting(Agent(), "Who answers, and within which limits.")
     owners: tuple[Person, ...] = setting((), "Who may configure and see everything.")
+    guests: Guests = setting(Guests(), "What guests may take of this machine.")
     providers: dict[str, Provider] = setting({}, "Where models are asked, by a name of your choice.")
     channels: Channels = setting(Channels(), "Where people talk to the bot.")
     sessions: Sessions = setting(Sessions(), "Which messages belong together.")

@@ -262,4 +262,16 @@ FAULTS: tuple[Fault, ...] = (
         code("any(A for name in names)", "any(A for name in names[:1])"),
         "tests/bot/runs/test_shares.py::test_an_owner_who_writes_behind_a_guest_in_a_group_does_not_wait_for_the_guests_places",
     ),
+    fault(
+        "guests/what-a-running-turn-names-goes",
+        "Reads.files_named",
+        text("inbox.state IN ('taken','steering')", "inbox.state IN ('steering')"),
+        "tests/bot/runs/test_guest_disk.py::test_what_a_running_turn_names_stays_and_what_does_not_fit_is_noted",
+    ),
+    fault(
+        "guests/take-the-last-of-the-disk",
+        "GuestDisk.check_free",
+        code("A - B < C", "A < C"),
+        "tests/bot/runs/test_guest_disk.py::test_no_file_of_a_guest_takes_the_last_of_the_disk",
+    ),
 )
