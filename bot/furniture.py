@@ -17,6 +17,7 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
+from agent.sandbox import cgroup
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
 from agent.shares import Places
@@ -280,7 +281,13 @@ def confinement(config: Config, proved: Proved) -> Confinement:
     hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
-    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
+    return Confinement(
+        sandbox=proved.sandbox,
+        why=f"{proved.why}. {cgroup.shown()}",
+        hidden=hidden,
+        kept=WORKSPACE_FILES,
+        temporary=temporary,
+    )
 
 
 def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Hooks, people: People) -> CallRules:

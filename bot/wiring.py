@@ -11,7 +11,6 @@ from agent.hooks import Hook
 from agent.models.base import ModelClient
 from agent.models.fleet import Fleet
 from agent.prompt.requests import Requests as LastRequests
-from agent.sandbox import cgroup
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.tools.background import Background
@@ -201,7 +200,7 @@ def _assemble(
         learn=given.learn,
         mcp=mcp,
     )
-    return _serve(config, given, known, f"{confinement.shown}. {cgroup.shown()}", reload, names[0])
+    return _serve(config, given, known, confinement.shown, reload, names[0])
 
 
 def _serve(

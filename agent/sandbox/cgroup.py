@@ -88,10 +88,10 @@ class Groups:
 def shown() -> str:
     """Return how memory and processes of commands are bounded, for people."""
     if found := groups():
-        return f"The kernel holds their memory and processes (cgroup v{found.version})."
+        return f"The kernel bounds memory and processes of commands (cgroup v{found.version})"
     return (
-        "Their memory and processes are looked at four times a second: this process may make no cgroup "
-        "(it can as root, or with Delegate=yes in its systemd unit)."
+        "Memory and processes of commands are looked at four times a second, because this process may make no cgroup "
+        "(it can as root, or with Delegate=yes in its systemd unit)"
     )
 
 

@@ -68,7 +68,9 @@ class GatedProcess:
         else:
             read_from = _opened(given)
         try:
-            self._group = self._groups.make(launch.bounds) if self._groups and launch.bounds else None
+            if self._groups and launch.bounds:
+                with suppress(OSError):  # such as too many groups; then the gate bounds it as it can
+                    self._group = self._groups.make(launch.bounds)
             self._popen = start_gate(gate, read_from, writer, folder, errors)
             self._gate.sendall(launch.plan(self._group.plan() if self._group else None))
         except BaseException:

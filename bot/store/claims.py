@@ -96,13 +96,11 @@ class Claims(Subject):
 
         worker: the worker that holds the turn until it ends or the worker dies. answering: see `Answering`. background:
         take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
-        count as ready, even if the clock is behind (milliseconds). newest: no message
-        behind this one is taken. admits: called with the names (`name_of`) of who wrote what is claimed or waits behind
-        it in the session, in their order; what it raises keeps the session as it is. A turn answers one message, or
-        those that were gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits
-        for a person.
-        But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a freeze holds
-        what is to be run; beats and jobs that are frozen are passed over.
+        count as ready, even if the clock is behind (milliseconds). newest: no message behind this one is taken. admits:
+        called with the names (`name_of`) of who wrote what the session has to run, in their order; what it raises keeps
+        the session as it is. A turn answers one message, or those that were gathered. Returns None if nothing is ready,
+        or a turn runs or waits for a person. But a beat or a job gives way to what people wrote (`bot/store/yielding`).
+        Raises Frozen if a freeze holds what is to be run; beats and jobs that are frozen are passed over.
         """
         found = db.execute(
             f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN turn"

@@ -212,8 +212,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "bounds/a-command-begins-outside-of-its-group",
-        "agent.sandbox.gate.main",
-        code("_move(A['enter'] if A else [])", "None"),
+        "_move",
+        code("A.write('0')", "A.write('')"),
         "tests/agent/sandbox/test_cgroup.py::test_a_group_is_there_before_the_command_and_gone_behind_it",
     ),
     fault(

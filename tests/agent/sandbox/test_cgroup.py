@@ -171,7 +171,7 @@ def test_people_are_told_which_bounds_are_in_force(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cgroup, "groups", lambda: None)
     assert "Delegate=yes" in cgroup.shown()
     monkeypatch.setattr(cgroup, "groups", lambda: Groups(2, (), ()))
-    assert cgroup.shown() == "The kernel holds their memory and processes (cgroup v2)."
+    assert cgroup.shown() == "The kernel bounds memory and processes of commands (cgroup v2)"
 
 
 @pytest.mark.parametrize(("available", "low"), [(51, False), (49, True), (0, False)])
