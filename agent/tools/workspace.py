@@ -79,8 +79,11 @@ class Folder:
 class Guard(Protocol):
     """Bounds what a workspace may take of the disk."""
 
-    def check(self, more: int) -> None:
-        """Count bytes that are about to be written. Blocks. Raises WorkspaceError if there is no room for them."""
+    def check(self, more: int, *, walks: bool = True) -> None:
+        """Count bytes that are about to be written. Raises WorkspaceError if there is no room for them.
+
+        walks: whether it may block for as long as it takes to walk through the workspace.
+        """
 
     async def make_room(self, more: int, run: Callable[..., Awaitable[int]]) -> None:
         """Make room for so many bytes, if that can be done. run: runs a function in a thread."""
@@ -177,7 +180,7 @@ class Workspace:
         """Append to a file, which is made when missing (0600). After a crash a part of the data may be missing."""
         *above, name = self.relative(path)
         if self.guard is not None:
-            self.guard.check(len(data))
+            self.guard.check(len(data), walks=False)
         with _plain_errors(path), self.descend(tuple(above), create=True) as folder:
             fd = _open_file(folder, name, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             with os.fdopen(fd, "ab") as file:

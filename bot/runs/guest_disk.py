@@ -20,6 +20,8 @@ _BLOCK = 4096
 _LEAST_PART, _LEAST_BYTES = 20, 10**9
 # Seconds for which a measured size is believed, so that a full workspace is not walked through for each write.
 _BELIEVED = 10.0
+# Seconds for which counting is enough, since commands write as well.
+_COUNTED = 600.0
 NEARLY_FULL = "the disk of this machine is nearly full, so no files of guests are stored"
 
 
@@ -52,10 +54,10 @@ class RoomGuard:
         self._size = 0
         self._measured = float("-inf")
 
-    def check(self, more: int) -> None:
-        """Count bytes that are about to be written. Blocks. Raises WorkspaceError if there is no room for them."""
+    def check(self, more: int, *, walks: bool = True) -> None:
+        """See `Guard`."""
         self._disk.check_free(more)
-        if self._over(more) > 0:
+        if (self._over(more) if walks else self._size + more - self._disk.limit) > 0:
             limit = self._disk.limit // 10**6
             raise WorkspaceError(f"this workspace is full: its files may take {limit:,} MB; delete some of them")
         self._size += -(-more // _BLOCK) * _BLOCK
@@ -68,9 +70,8 @@ class RoomGuard:
 
     def _over(self, more: int) -> int:
         """Return by how many bytes the workspace would pass its limit."""
-        if self._measured == float("-inf") or (
-            self._size + more > self._disk.limit and time.monotonic() - self._measured > _BELIEVED
-        ):
+        age = time.monotonic() - self._measured
+        if age > (_BELIEVED if self._size + more > self._disk.limit else _COUNTED):
             self._size, self._measured = size_of(self._workspace.root), time.monotonic()
         return self._size + more - self._disk.limit
 

@@ -42,10 +42,8 @@ class SessionQueue:
         well is the owner's. settled: False while the store is being read, whose answer may lack the session.
         """
         before = self._who.get(session_key)
-        if before is not None and who in (None, before):
+        if before is not None and (who != OWNER or before == OWNER):
             self._waiting[before][session_key] = max(until, self._waiting[before][session_key])
-        elif before is not None and who != OWNER:
-            return
         elif not settled or not self._has_room(who or OWNER):
             self.beyond.add(who or OWNER)
         else:
