@@ -1,6 +1,5 @@
 """Makes what the tools of a session work with: its room, the sandbox of commands, and the tools of both."""
 
-import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -19,8 +18,10 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
+from agent.sandbox import cgroup
 from agent.sandbox.base import ROOMS, Confinement
 from agent.sandbox.proof import Proved
+from agent.shares import Places
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
@@ -59,10 +60,11 @@ from bot.people.broken import broken
 from bot.people.conversations import Conversations
 from bot.people.people import People
 from bot.restart import Restart
+from bot.runs.guest_disk import GuestDisk
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
-from bot.runs.media import Media
+from bot.runs.media import Media, saved_as
 from bot.runs.rooms import Furniture, Room, Rooms, channel_of
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
@@ -75,6 +77,7 @@ from channels.base import Channel, Times
 from channels.message import InboundMessage
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
+from channels.sources import sentence
 
 log = structlog.get_logger()
 
@@ -90,7 +93,7 @@ def furnishing(
     config: Config,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
-    searches = asyncio.Semaphore(AT_ONCE)
+    searches = Places(AT_ONCE)
     settings, web = config.tools.exec, web_tools(config.web)
     permission = Permission(
         security=settings.security,
@@ -245,9 +248,33 @@ def rooms(
         links=config.sessions.identity_links,
         has_token=config.gateway.token is not None,
     )
+    made.disk = _guest_disk(config, made, store, outbox)
     made.lineage = KnownFiles(store.file_origins, config.workspace)
     made.skills = Shelf(config.workspace, config.skills, environ, store.skills, clock, outbox.tell_owner)
     return made
+
+
+def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox) -> GuestDisk:
+    """Make what bounds the files of guests."""
+
+    async def named() -> Collection[str]:
+        messages, sent = await store.reads.files_named()
+        waiting = {
+            f"{rooms.of(key).name}/{saved_as(key, message, n)}"
+            for key, message in messages
+            for n in range(len(message.attachments))
+        }
+        return waiting | {path.removeprefix(f"{config.workspace.resolve()}/") for path in sent}
+
+    async def tell(room: str) -> None:
+        limit = disk.limit // 10**6
+        text = (
+            f"I deleted the oldest files sent to {room}: it took more than {limit:,} MB. Set guests.disk to allow more."
+        )
+        await outbox.tell_owner(sentence("disk", "owner", room), text)
+
+    disk = GuestDisk(root=config.workspace, limit=config.guests.disk, named=named, tell=tell)
+    return disk
 
 
 def confinement(config: Config, proved: Proved) -> Confinement:
@@ -258,7 +285,13 @@ def confinement(config: Config, proved: Proved) -> Confinement:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
-    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
+    return Confinement(
+        sandbox=proved.sandbox,
+        why=f"{proved.why}. {cgroup.shown()}",
+        hidden=hidden,
+        kept=WORKSPACE_FILES,
+        temporary=temporary,
+    )
 
 
 def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Hooks, people: People) -> CallRules:

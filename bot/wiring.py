@@ -71,6 +71,7 @@ from bot.sessions.service import Sessions
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel
+from channels.session_key import link_index
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
     from bot.gateway.server import Gateway
@@ -154,11 +155,11 @@ def _assemble(
 ) -> Service:
     """Make the parts that runs need, and connect them; then the rest."""
     names = fleet.clients(known.chosen.name)[0].name, fleet.clients(known.beating.name)[0].name
-    clock, people = given.clock, People(store, config.owners)
+    clock, people = given.clock, People(store, config.owners, link_index(config.sessions.identity_links))
     accounts = furniture.accounts(config, clock, given.channels, only_local=given.only_local)
     conversations = furniture.conversations(config, store, accounts, people)
     given, mcp = _with_mcp(config, given, store)
-    lanes = Lanes(store, clock, config.agent.max_concurrent, config.agent.subagents.max_concurrent)
+    lanes = Lanes(store, clock, people, config.agent.max_concurrent, config.agent.subagents.max_concurrent)
     outbox = furniture.outbox(config, clock, store, people, accounts, hooks)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
     rooms = furniture.rooms(config, conversations, store, outbox, clock, given.environ)

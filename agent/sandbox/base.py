@@ -48,14 +48,18 @@ class Launch:
     # Whether all of it ends as soon as the process that started it is gone, even by a crash.
     leashed: bool = False
 
-    def plan(self) -> bytes:
-        """Return the line that tells a gate what to start. A second, empty line opens the gate."""
+    def plan(self, group: Mapping[str, list[str]] | None = None) -> bytes:
+        """Return the line that tells a gate what to start. A second, empty line opens the gate.
+
+        group: the control group in which the command runs, see `cgroup.Group.plan`; None: in that of the service.
+        """
         told = {
             "argv": [*map(str, self.argv)],  # strings as such: marshal takes no others
             "environment": {str(name): str(value) for name, value in self.environment.items()},
             "bounds": asdict(self.bounds) if self.bounds else None,
             "passed": [*self.passed],
             "leashed": self.leashed,
+            "group": dict(group) if group else None,
         }
         return marshal.dumps(told).hex().encode() + b"\n"
 

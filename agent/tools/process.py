@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.sandbox.base import Launch, start_gate
+from agent.sandbox.cgroup import Group, groups
+from agent.tools import low_memory
 from agent.tools.leftovers import end_tree, signal_below
 
 _CHUNK = 64 * 1024
@@ -56,6 +58,8 @@ class GatedProcess:
         self._command_ended = asyncio.Event()
         self._gate_ended = asyncio.Event()
         self._ended = False
+        self._groups = groups()
+        self._group: Group | None = None
         self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
         self._input: int | None = None
@@ -64,9 +68,13 @@ class GatedProcess:
         else:
             read_from = _opened(given)
         try:
+            if self._groups and launch.bounds:
+                with suppress(OSError):  # such as too many groups; then the gate bounds it as it can
+                    self._group = self._groups.make(launch.bounds)
             self._popen = start_gate(gate, read_from, writer, folder, errors)
-            self._gate.sendall(launch.plan())
+            self._gate.sendall(launch.plan(self._group.plan() if self._group else None))
         except BaseException:
+            self._leave_group()
             self._gate.close()
             os.close(self._reader)
             self.close_input()
@@ -83,6 +91,12 @@ class GatedProcess:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._gate, self._hear)
         loop.add_reader(self._reader, self._read)
+        low_memory.watch(self)
+
+    def kill(self, why: str) -> None:
+        """Kill all its processes; why: what people and the model are told."""
+        self.why = self.why or why
+        signal_below(self.pid, signal.SIGKILL)
 
     async def __aenter__(self) -> "GatedProcess":
         return self
@@ -138,6 +152,7 @@ class GatedProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)  # it is not reaped yet: the pid means nobody else
             self._ended = True
+            low_memory.forget(self)
         await at_most(_DEATH_SECONDS, self._gate_ended.wait())
         code = self._popen.poll()
         return code if self._status is None else self._status
@@ -169,15 +184,20 @@ class GatedProcess:
             self._popen.wait(_DEATH_SECONDS)  # killed already: it takes a millisecond
         except subprocess.TimeoutExpired:  # but not on a busy machine, and somebody has to take its status
             threading.Thread(target=self._popen.wait, daemon=True).start()
+        self._leave_group()
         if self._temporary is not None:
             _remove(self._temporary)
+
+    def _leave_group(self) -> None:
+        if self._groups and self._group:
+            self._groups.remove(self._group.folders)
 
     def _hear(self) -> bool:
         """Read what the gate reports; returns whether the gate, and on Linux everything below it, has ended."""
         try:
             while said := self._gate.recv(_CHUNK):
                 status, _, why = said.decode().strip().partition(" ")
-                self._status, self.why = int(status), why
+                self._status, self.why = int(status), why or self.why
                 self._command_ended.set()
         except BlockingIOError:
             return False

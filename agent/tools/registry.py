@@ -3,13 +3,13 @@
 A pattern of a rule is a tool's name in any case, in which `*` stands for anything, or the name of a group.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from agent.shares import Places
 from agent.tools.base import Tool, ToolFactory
 from agent.tools.conversation import AskPersonTool, StaySilentTool
 from agent.tools.edit import EditTool
@@ -107,7 +107,7 @@ def tools_for(
     workspace: Workspace,
     *,
     commands: Sequence[Tool[Any]] = (),
-    searches: asyncio.Semaphore | None = None,
+    searches: Places | None = None,
     lineage: Lineage | None = None,
     skill_home: SkillHome | None = None,
 ) -> tuple[Tool[Any], ...]:

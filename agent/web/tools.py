@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from agent.message import Provenance, ToolOutput
+from agent.shares import Places
 from agent.tools.base import CallContext, Parameters, Sink, Tool
 from agent.tools.registry import WEB_FETCH, WEB_SEARCH
 from agent.web.fence import addresses, fenced
@@ -33,7 +34,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
     reads_web = True
 
     def __init__(self, fetcher: Fetcher, kept: Kept) -> None:
-        self._fetcher, self._kept, self._places = fetcher, kept, asyncio.Semaphore(AT_ONCE)
+        self._fetcher, self._kept, self._places = fetcher, kept, Places(AT_ONCE)
 
     async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
         """Return the text in a fence. Raises WebError."""
@@ -41,7 +42,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
         origins = (Provenance("web", urlsplit(address).hostname or address[:100]),)
         if said := self._kept.get(address):
             return ToolOutput(text=said, origins=origins)
-        async with self._places:
+        async with self._places.place():
             answer = await self._fetcher.get(address)
             said = fenced("web-page", await readable(answer), answer.address)
         if answer.status >= 300:

@@ -4,22 +4,27 @@ The store holds the same durably. `People` is loaded from the store before messa
 change, so that each message can be judged without awaiting.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from bot.people.access import LOCAL, LetInBy, is_trusted
+from bot.people.access import LOCAL, OWNER, LetInBy, is_trusted
 from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundMessage, Origin, Place
+
+# How `name_of` names the owners whom the terminal, the socket or the token vouches for.
+_LOCAL_OWNERS = ("console:", f"http:{OWNER}")
 
 
 class People:
     """The people and chats that the bot knows. "channel:id" names a person.
 
-    owners: the owners that the configuration names, each as "channel:id".
+    owners: the owners that the configuration names, each as "channel:id". links: the name of each person with several
+    ids, by these.
     """
 
-    def __init__(self, store: Store, owners: Collection[str]) -> None:
+    def __init__(self, store: Store, owners: Collection[str], links: Mapping[str, str] | None = None) -> None:
         self._store = store
+        self._links = links or {}
         # The owners of the configuration, who stay owners whatever the store says.
         self.configured = tuple(dict.fromkeys(owners))
         # All owners: these, and those whom an owner has made one.
@@ -105,6 +110,22 @@ class People:
         """Return whether the person named as "channel:id" is an owner."""
         return name in self._owners
 
+    @property
+    def owner_names(self) -> Sequence[str]:
+        """Return the names that `name_of` gives owners."""
+        return (*_LOCAL_OWNERS, *self._owners)
+
+    def share_of(self, names: Iterable[str]) -> str:
+        """Return whose share of the places (`agent/shares`) serves those who wrote, named as by `name_of`.
+
+        That is an owner's if one of them is an owner, else the first guest's. A guest with several ids is one guest,
+        and so are all programs that have neither the token nor the socket.
+        """
+        names = list(names)
+        if any(name in _LOCAL_OWNERS or self.owns(name) for name in names):
+            return ""
+        return f"person {self._links[names[0]]}" if names[0] in self._links else names[0]
+
     def has_guests(self, channel: str) -> bool:
         """Return whether somebody who is no owner was let in by a code on a channel."""
         return any(name == channel and not self.owns(f"{name}:{sender}") for name, _, sender in self._paired)
@@ -126,6 +147,12 @@ class People:
         if (channel, "", origin.sender) in self._paired:
             return "order"
         return "code" if (channel, origin.place.account, origin.sender) in self._paired else ""
+
+
+def name_of(message: InboundMessage) -> str:
+    """Return the name of who wrote a message, as "channel:id"; a terminal names one owner, whoever is at it."""
+    place, sender = message.origin.place, message.origin.sender
+    return "console:" if place.channel == "console" else f"{place.channel}:{sender}"
 
 
 def chat_of(place: Place) -> tuple[str, str, str]:

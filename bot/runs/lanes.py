@@ -1,8 +1,9 @@
 """Lanes start runs: one at a time per session, many sessions at once, in the order in which people wrote.
 
 The queue itself is the inbox in the store. The lanes only hold a bounded number of keys of sessions that may have
-something to run; sessions beyond it are read from the store later. Beats and jobs, the background, hold at most half of
-the places for runs; sub-agents have places of their own, so that nobody waits for them.
+something to run; sessions beyond it are read from the store later. Owners come first; guests, and beats and jobs, the
+background, hold a part of the places (`agent/shares`). Sub-agents have places of their own, so that nobody waits for
+them; those of guests hold at most half of these. Whose a session is, is a guess until the claim of its turn has looked.
 
 A person does not wait for a beat or job. While one runs in a session in which somebody writes, the person's turn is
 claimed beside it, and the store lets the other turn give way (`bot/store/yielding`). If a call of a tool runs then, the
@@ -10,25 +11,37 @@ run ends apart, once it has stored the result, and counts as one of the backgrou
 """
 
 import asyncio
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from agent.shares import BACKGROUND, Places, Shares, serve
 from bot.clock import Clock
+from bot.people.people import People, name_of
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.runs import queues
 from bot.runs.journal import RunJournal
+from bot.runs.queues import SessionQueue
 from bot.runs.runner import PAUSE, TurnRunner
 from bot.store.store import Store
+from channels.message import InboundMessage
 from channels.session_key import CHILD, parent_of
 
 log = structlog.get_logger()
 
-# The most session keys of a row in memory; further sessions wait in the store alone.
-READY = 4096
-# The row of sub-agents.
-CHILDREN = 2
+# The rows of people, of the background and of sub-agents.
+PEOPLE, BY_ITSELF, CHILDREN = range(3)
+
+
+class OtherPeople(Exception):
+    """The next turn of a session is not of those for whom it was to be claimed, but of `who` (see `agent/shares`)."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(who)
+        self.who = who
 
 
 @dataclass(eq=False, slots=True)
@@ -57,28 +70,29 @@ class Lanes:
     # Claims turns and executes them. To be set before `start`: its parts need the lanes to wake sessions.
     runner: TurnRunner
 
-    def __init__(self, store: Store, clock: Clock, places: int, children: int = 8) -> None:
+    def __init__(self, store: Store, clock: Clock, people: People, places: int, children: int = 8) -> None:
         self._store = store
         self._clock = clock
-        self.allow(places, children)
-        # The rows of people, of the background and of sub-agents (`_row_of`): sessions that wait for a place, each with
-        # the time up to which its messages count as ready even if the clock was set back, in milliseconds.
-        self._ready: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
+        self._people = people
+        self._shares, self._child_shares = Shares(places), Shares(children, each=None)
+        self._helpers = Places(places)
+        # By row (`_row_of`), the sessions that wait for a place.
+        self._ready = (SessionQueue(), SessionQueue(), SessionQueue())
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
-        self._overflow: set[int] = set()  # rows with more sessions in the store
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Those that claim a person's turn in a session in which a beat or job runs.
         self._beside: dict[str, asyncio.Task[None]] = {}
         # The runs of beats and jobs that have given way and have not ended yet.
         self._apart: dict[asyncio.Task[None], RunHandle] = {}
-        self._running = [0, 0, 0]  # by row
         self._handles: dict[str, RunHandle] = {}
         self._open = self._draining = self._halted = False
         self._refilling: asyncio.Task[None] | None = None
 
     def allow(self, places: int, children: int) -> None:
         """Have at most so many runs at once, and so many of sub-agents besides; more that are under way go on."""
-        self._places, self._background_places, self._child_places = places, max(1, places // 2), children
+        self._shares.allow(places)
+        self._child_shares.allow(children)
+        self._helpers.allow(places)
 
     async def start(self) -> None:
         """Start runs, at first for the sessions that wait in the store."""
@@ -86,32 +100,34 @@ class Lanes:
         await self._refill()
         self._pump()
 
-    def wake(self, session_key: str, background: bool = False) -> None:
-        """Look for something to run in a session. Cheap, and harmless when there is nothing."""
-        self._line_up(session_key, background)
+    def wake(self, session_key: str, background: bool = False, by: InboundMessage | None = None) -> None:
+        """Look for something to run in a session. Cheap, and harmless when there is nothing. by: what was written."""
+        self._line_up(session_key, background, self._writer(by))
         self._pump()
 
-    def wake_early(self, session_key: str) -> bool:
+    def wake_early(self, session_key: str, by: InboundMessage) -> bool:
         """Wake a session just before its message is accepted, so that acceptance and claim share a commit.
 
         The claim stands behind the acceptance in the queue of the store's writer. Returns False, and does nothing, when
         the session must be woken afterwards instead: while the rows are read from the store, the message may not be
         there yet.
         """
-        if not self._open or self._overflow or self._refilling or len(self._ready[0]) >= READY:
+        people = self._ready[PEOPLE]
+        if not self._open or people.beyond or self._refilling or len(people) >= queues.READY:
             return False
-        self.wake(session_key)
+        self.wake(session_key, by=by)
         return True
 
-    def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
+    def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int, by: InboundMessage) -> None:
         """Wake a session in `wait` milliseconds, when its message is ready at the time `ready_at`.
 
         This counts before `start` as well, because nothing else would look for the message in time. When too many
         sessions wait like this, further ones are found by `sweep`.
         """
         key = (session_key, background, ready_at)
-        if not self._draining and key not in self._timers and len(self._timers) < READY:
-            self._timers[key] = asyncio.create_task(self._wake_after(*key, wait), name=f"lane-later-{session_key}")
+        if not self._draining and key not in self._timers and len(self._timers) < queues.READY:
+            after = self._wake_after(*key, wait, self._writer(by))
+            self._timers[key] = asyncio.create_task(after, name=f"lane-later-{session_key}")
             self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
     def handle(self, session_key: str) -> RunHandle | None:
@@ -177,54 +193,52 @@ class Lanes:
             handle.task.cancel()  # a turn that is still being claimed is given back by `_work`
         await asyncio.gather(*tasks, *self._timers.values(), return_exceptions=True)
 
-    def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
-        """Put a session at the end of its row, or leave it to the store when earlier sessions of the row wait there.
+    def _writer(self, message: InboundMessage | None) -> str | None:
+        return None if message is None else self._people.share_of([name_of(message)])
 
-        until: the time up to which its messages count as ready, in milliseconds; 0: as the clock says.
-        """
+    def _line_up(self, session_key: str, background: bool, who: str | None = None, until: int = 0) -> None:
+        """Put a session at the end of its row, see `SessionQueue.add`."""
         row = _row_of(session_key, background)
-        ready = self._ready[row]
-        if session_key in ready:
-            ready[session_key] = max(until, ready[session_key])
-        elif self._refilling is None and row not in self._overflow and len(ready) < READY:
-            ready[session_key] = until
-        else:
-            self._overflow.add(row)
+        self._ready[row].add(session_key, until, "" if row == BY_ITSELF else who, settled=self._refilling is None)
 
     def _pump(self) -> None:
         """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
+        people = self._ready[PEOPLE]
         for session_key, handle in self._handles.items():
-            if handle.gives_way and session_key in self._ready[0] and session_key not in self._beside:
-                self._start(session_key, 0, self._ready[0].pop(session_key), self._beside)
+            if handle.gives_way and session_key in people and session_key not in self._beside:
+                who = people.who(session_key)
+                if self._shares.free_beside(who):
+                    self._start(session_key, PEOPLE, who, people.pop(session_key), self._beside)
+        busy = _Either(self._tasks, self._beside)
         for row, ready in enumerate(self._ready):
-            most = (self._places, self._background_places, self._child_places)[row]
-            for session_key in list(ready):
-                taken = len(self._tasks.keys() | self._beside.keys()) - self._running[CHILDREN]
-                if (row != CHILDREN and taken >= self._places) or (row and self._running[row] >= most):
-                    break
-                if session_key in self._tasks or session_key in self._beside:
-                    continue  # stays ready: looked at again when its run has ended
-                self._start(session_key, row, ready.pop(session_key), self._tasks)
-        if self._refilling is None and any(not self._ready[row] for row in self._overflow):
+            shares = self._shares_of(row)
+            free = (lambda _: self._shares.free(BACKGROUND)) if row == BY_ITSELF else shares.free
+            while (waiting := ready.next(free, shares.for_guests, busy)) is not None:
+                who = BACKGROUND if row == BY_ITSELF else ready.who(waiting)
+                self._start(waiting, row, who, ready.pop(waiting), self._tasks)
+        if self._refilling is None and any(ready.lacks for ready in self._ready):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
 
-    def _start(self, session_key: str, row: int, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
-        task = asyncio.create_task(self._work(session_key, row > 0, until), name=f"lane-{session_key}")
-        tasks[session_key] = task
-        self._running[row] += 1
-        task.add_done_callback(lambda done: self._left(session_key, row, done))
+    def _shares_of(self, row: int) -> Shares:
+        return self._child_shares if row == CHILDREN else self._shares
 
-    def _left(self, session_key: str, row: int, task: "asyncio.Task[None]") -> None:
+    def _start(self, session_key: str, row: int, who: str, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
+        task = asyncio.create_task(self._work(session_key, row, who, until), name=f"lane-{session_key}")
+        tasks[session_key] = task
+        self._shares_of(row).take(who)
+        task.add_done_callback(lambda done: self._left(session_key, row, who, done))
+
+    def _left(self, session_key: str, row: int, who: str, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("lane failed", session=session_key, exc_info=error)
         for tasks in (self._tasks, self._beside):
             if tasks.get(session_key) is task:
                 del tasks[session_key]
         self._apart.pop(task, None)
-        self._running[row] -= 1
+        self._shares_of(row).leave(who)
         if CHILD in session_key:  # its parent may have been told of the end
             self._line_up(parent_of(session_key), True)
         self._pump()
@@ -242,16 +256,26 @@ class Lanes:
 
         A session that is woken meanwhile may be missing in the answer, so its row is marked to be read again.
         """
-        missing, self._overflow = self._overflow, set()
+        missing = [ready.beyond for ready in self._ready]
+        for ready in self._ready:
+            ready.beyond = set()
         try:
-            found = await self._store.inbox.waiting_sessions(READY)
+            found = await self._store.inbox.waiting_sessions(queues.READY, queues.READY_EACH, self._people.owner_names)
         except BaseException:
-            self._overflow |= missing
+            for ready, beyond in zip(self._ready, missing, strict=True):
+                ready.beyond |= beyond
             raise
-        if len(found) >= READY:
-            self._overflow |= {_row_of(*one) for one in found}
-        for session_key, background in found:
-            self._ready[_row_of(session_key, background)].setdefault(session_key, 0)
+        each = Counter[tuple[int, str]]()
+        for session_key, background, asker in found:
+            row = _row_of(session_key, background)
+            who = "" if row == BY_ITSELF else self._people.share_of([asker])
+            self._ready[row].put(session_key, 0, who)
+            each[row, who] += 1
+        for (row, who), count in each.items():
+            if who and count >= queues.READY_EACH:
+                self._ready[row].beyond.add(who)
+            if len(found) >= queues.READY and (who or row != PEOPLE or count == len(found)):
+                self._ready[row].beyond.add(queues.ALL if who else "")
 
     def _refilled(self, task: "asyncio.Task[None]") -> None:
         self._refilling = None
@@ -262,25 +286,35 @@ class Lanes:
             return
         self._pump()
 
-    async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
+    async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int, who: str | None) -> None:
         """Wait, then line the session up; its message counts as ready even if the clock was set back meanwhile."""
         await self._clock.sleep(wait / 1000)
-        self._line_up(session_key, background, ready_at)
+        self._line_up(session_key, background, who, ready_at)
         self._pump()
 
-    async def _work(self, session_key: str, background: bool, until: int) -> None:
+    async def _work(self, session_key: str, row: int, who: str, until: int) -> None:
         """Run one turn of a session; if there may be another, the session goes to the end of its row."""
+        background = row != PEOPLE
+        serve(who, self._helpers)
+
+        def admits(askers: Sequence[str]) -> None:
+            if row != BY_ITSELF and (found := self._people.share_of(askers)) != who:
+                raise OtherPeople(found)
+
         try:
-            turn = await self.runner.claim(session_key, background=background, until=until)
+            turn = await self.runner.claim(session_key, background=background, until=until, admits=admits)
+        except OtherPeople as other:
+            self._line_up(session_key, background, other.who, until)
+            return
         except StoreUnavailable:
             await self._clock.sleep(PAUSE)
-            self._line_up(session_key, background, until)
+            self._line_up(session_key, background, who, until)
             return
         if turn is None:
             return
         if not self._open or self._halted:  # it was claimed before that
             await (self.runner.put_back(turn) if self._halted else self.runner.give_back(turn))
-            self._line_up(session_key, background, until)
+            self._line_up(session_key, background, who, until)
             return
         if session_key in self._beside:
             self._hand_over(session_key, turn)
@@ -300,11 +334,22 @@ class Lanes:
             if self._handles.get(session_key) is handle:
                 del self._handles[session_key]
             if again:
-                self._line_up(session_key, background, until)
+                self._line_up(session_key, background, who, until)
             if turn.behind:
                 self._line_up(session_key, True)
 
 
 def _row_of(session_key: str, background: bool) -> int:
-    """Return the row in which a session waits for a place, as `Lanes._line_up`."""
+    """Return the row in which a session waits for a place."""
     return CHILDREN if background and CHILD in session_key else int(background)
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """The sessions that are in one of two dicts."""
+
+    first: Container[str]
+    second: Container[str]
+
+    def __contains__(self, session_key: object) -> bool:
+        return session_key in self.first or session_key in self.second

@@ -30,6 +30,7 @@ from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
 from bot.people.accounts import Accounts
 from bot.people.people import People
+from bot.runs.guest_disk import GuestDisk, RoomGuard
 from bot.runs.lineage import KnownFiles
 from bot.skills.shelf import Shelf
 from channels.session_key import DmScope, ParsedKey, escaped, parse
@@ -87,6 +88,8 @@ class Rooms:
     lineage: KnownFiles = field(init=False)
     # The skills that lie in the workspace; must be set before a turn begins.
     skills: Shelf = field(init=False)
+    # Bounds what guests write; None: nothing does.
+    disk: GuestDisk | None = field(default=None, init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
     _of: dict[str, Room] = field(default_factory=dict, init=False)  # rooms by session, valid for `_revision` of people
     _revision: int = field(default=0, init=False)
@@ -116,7 +119,10 @@ class Rooms:
                 self._kept.clear()
                 self._made.clear()
             way = tuple(filter(None, room.name.split("/")))
-            self._kept[room.name] = self.furnish(room, Workspace(self.root, way))
+            workspace = Workspace(self.root, way)
+            if not room.owned and self.disk is not None:
+                workspace.guard = RoomGuard(self.disk, workspace, room.name)
+            self._kept[room.name] = self.furnish(room, workspace)
         return self._kept[room.name]
 
     def overflow_of(self, session_key: str) -> Overflow:

@@ -7,7 +7,7 @@ run needs.
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -154,15 +154,23 @@ class TurnRunner:
         self._points = dependencies.hooks.points
         self._hooks = TurnHooks(dependencies.hooks, self._store)
 
-    async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
-        """Claim a session's next turn, see `Turns.claim`; None: there is none, or a freeze holds it, which people are
-        told. Raises StoreUnavailable."""
+    async def claim(
+        self, session_key: str, *, background: bool, until: int, admits: Callable[[Sequence[str]], None] | None = None
+    ) -> Turn | None:
+        """Claim a session's next turn, see `Claims.claim`; None: there is none, or a freeze holds it, which people are
+        told. Raises StoreUnavailable, and what `admits` raises."""
         worker, newest = self._dependencies.worker, None
         if MessageReceived.point in self._points and not background:
             newest = await self._hooks.newest(session_key)
         try:
             return await self._store.turns.claim(
-                session_key, worker, self._specs.answered_by, background=background, until=until, newest=newest
+                session_key,
+                worker,
+                self._specs.answered_by,
+                background=background,
+                until=until,
+                newest=newest,
+                admits=admits,
             )
         except Frozen as held:
             for conv_id, place in held.untold:

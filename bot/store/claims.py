@@ -46,6 +46,13 @@ GATHERED = 50
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
 # What a claim takes of a session while one of its messages is the next (see `inbox.queued`): that one alone.
 _IN_TURN = f"(queued IS 'next' OR NOT EXISTS (SELECT 1 FROM inbox WHERE session_key=?1 AND {NEXT}))"
+# Who wrote what a session (?1) has to run, in their order; ?2: of the background.
+_ASKERS = (
+    f"SELECT {rows.ASKER} FROM inbox JOIN turn USING (turn_id) WHERE turn.session_key=?1 AND turn.{OPEN_TURN}"
+    f" AND inbox.state IN ('taken','steering') AND (inbox.{IN_BACKGROUND})=?2 UNION ALL SELECT {rows.ASKER} FROM"
+    f" (SELECT * FROM inbox WHERE session_key=?1 AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND})=?2 ORDER BY seq)"
+    " AS inbox"
+)
 # A turn (?1) with the columns that a claim needs of its session, transcript and conversation; whether it has calls that
 # are not carried out; whether its steering texts can be shown, which come after the rest of a cut answer; and whether
 # another message of its session is ready at ?2.
@@ -83,16 +90,17 @@ class Claims(Subject):
         background: bool = False,
         until: int = 0,
         newest: int | None = None,
+        admits: Callable[[Sequence[str]], None] | None = None,
     ) -> Turn | None:
         """Claim the session's next turn: one that was cut and waits to go on, else a new one of the oldest message.
 
         worker: the worker that holds the turn until it ends or the worker dies. answering: see `Answering`. background:
         take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
-        count as ready, even if the clock is behind (milliseconds). newest: no message
-        behind this one is taken. A turn answers one message, or those that were
-        gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits for a person.
-        But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a freeze holds
-        what is to be run; beats and jobs that are frozen are passed over.
+        count as ready, even if the clock is behind (milliseconds). newest: no message behind this one is taken. admits:
+        called with the names (`name_of`) of who wrote what the session has to run, in their order; what it raises keeps
+        the session as it is. A turn answers one message, or those that were gathered. Returns None if nothing is ready,
+        or a turn runs or waits for a person. But a beat or a job gives way to what people wrote (`bot/store/yielding`).
+        Raises Frozen if a freeze holds what is to be run; beats and jobs that are frozen are passed over.
         """
         found = db.execute(
             f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN turn"
@@ -103,6 +111,8 @@ class Claims(Subject):
         ready = max(now, until)
         if there and frozen.holds(there, ""):
             raise freezes.held(db, session_key, "all")
+        if admits is not None and (askers := db.execute(_ASKERS, (session_key, background)).fetchall()):
+            admits([asker for (asker,) in askers])
         cut, unasked, ends = dict[str, tuple[str, str | None]](), dict[str, tuple[str, str | None]](), ""
         for turn_id, state, epoch, *goes_on in (row[1:] for row in found if row[1] is not None):
             by_itself = goes_on[0] in BY_THEMSELVES
