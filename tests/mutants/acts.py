@@ -37,4 +37,18 @@ FAULTS: tuple[Fault, ...] = (
         code("Resume(self, session, transcript) if A else B", "Resume(self, session, transcript)"),
         f"{_OTHERS}a_group_goes_on_with_no_transcript_of_others",
     ),
+    fault(
+        "acts/programs-decide-by-words",
+        "InboundMessage.by_hand",
+        code("self.typed or A", "True"),
+        "tests/bot/approvals/test_plain_words.py::"
+        "test_what_a_program_says_in_the_session_of_the_terminal_decides_nothing",
+    ),
+    fault(
+        "acts/any-caller-says-that-a-person-typed-it",
+        "AgentRoutes.submit",
+        code("body.typed and place is CONSOLE", "body.typed"),
+        "tests/wire/test_approvals_programs.py::"
+        "test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_terminal",
+    ),
 )
