@@ -137,6 +137,7 @@ class Pipeline:
         sink = await tool.sink(parameters, context)
         sink = sink if sink in get_args(Sink) else "open"  # a tool of an extension says anything
         found = questioned(ask, sink, bears, rules.origins, for_owners=self._spec.for_owners)
+        found = tuple([one for one in found if not await tool.covers(parameters, context, one)])
         if not found:
             return ask
         if sink == "remember" and context.background:

@@ -182,6 +182,10 @@ class Tool(Generic[P]):
         """Return where the effect of a call goes. It has no effects itself."""
         return "look"
 
+    async def covers(self, parameters: P, context: CallContext, origin: Provenance) -> bool:
+        """Return whether untrusted text of an origin is no reason to ask about this call. It has no effects itself."""
+        return False
+
     async def reaches_out(self, parameters: P, context: CallContext) -> bool:
         """Whether a call leaves this machine, so that a freeze of the network holds it."""
         return self.reads_web or await self.sink(parameters, context) in ("open", "send", "network")

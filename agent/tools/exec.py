@@ -9,6 +9,7 @@ level and its room (`agent/sandbox`). On the machine itself only a person decide
 
 import asyncio
 import codecs
+import hashlib
 import json
 import os
 import re
@@ -63,7 +64,13 @@ _MORE: dict[Level, str] = {
     "network": "If it failed for lack of more, call it again with needs: host; a person is asked.",
 }
 
-_SINKS: dict[Level, Sink] = {"look": "look", "work": "work", "network": "network", "host": "open"}
+# How the result of a command ends that has printed nothing.
+SILENT = ("\n[no output]", "\n[no new output]")
+# The channels of origins that stand for what a command has read, and what one that rules of the operator allow.
+_READ, _READ_BY_RULE = "exec", "exec by rule"
+
+# Where the effect of a command of each level goes.
+SINKS: dict[Level, Sink] = {"look": "look", "work": "work", "network": "network", "host": "open"}
 
 
 class ExecParameters(Parameters):
@@ -180,7 +187,15 @@ class ExecTool(Tool[ExecParameters]):
         """See Tool; a line that somebody who may only look gives is none that acts."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         level = (await asyncio.to_thread(self._verdict, parameters, folder, context)).level
-        return _SINKS[level]
+        return SINKS[level]
+
+    async def covers(self, parameters: ExecParameters, context: CallContext, origin: Provenance) -> bool:
+        """See Tool: its own earlier output, and among commands that rules of the operator allow that of each."""
+        if origin.kind != "file" or origin.channel not in (_READ, _READ_BY_RULE):
+            return False
+        folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
+        verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
+        return (verdict.by_operator and origin.channel == _READ_BY_RULE) or origin.sender == _digest(parameters.command)
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
@@ -190,7 +205,7 @@ class ExecTool(Tool[ExecParameters]):
         if ask is not None and (context.decision is None or not context.decision.allows(ask)):
             raise ToolError("It was not executed: what was allowed is no longer what would run. Call it once more.")
         make = partial(GatedProcess, await self._launch(parameters, folder, verdict.level), folder)
-        before = await self._lineage.seen(self._workspace)
+        before = await self._readable(parameters.command, verdict)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
@@ -201,7 +216,8 @@ class ExecTool(Tool[ExecParameters]):
                 output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
             raise _not_started(error) from error
-        output = replace(output, origins=merged((*before, *await self._lineage.seen(self._workspace))))
+        after = () if output.text.endswith(SILENT) else await self._readable(parameters.command, verdict)
+        output = replace(output, origins=merged((*before, *after)) if after or not output.text.endswith(SILENT) else ())
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
@@ -219,8 +235,17 @@ class ExecTool(Tool[ExecParameters]):
 
     def _traced(self, level: Level, origins: Origins, *, goes_on: bool) -> Traced:
         """Return what follows a command. What one that goes on will have read is not known yet."""
-        writes = level != "look" and (goes_on or bool(origins))
-        return Traced(self._lineage, self._workspace, origins, writes=writes)
+        clean = not (goes_on or origins)
+        writes = level != "look" and (not clean or level == "work")
+        return Traced(self._lineage, self._workspace, origins, writes=writes, alone=clean)
+
+    async def _readable(self, command: str, verdict: Verdict) -> Origins:
+        """Return the origins of what a command could have read by now; on the host that is everything."""
+        seen = await self._lineage.seen(self._workspace)
+        if verdict.level == "host" or await self._lineage.unknown(self._workspace):
+            how = _READ_BY_RULE if verdict.by_operator else _READ
+            seen = merged((*seen, Provenance("file", f"what `{shorten(command, 40)}` read", how, _digest(command))))
+        return seen
 
     async def _in_background(
         self,
@@ -275,6 +300,10 @@ class ExecTool(Tool[ExecParameters]):
         output.add(mask.feed(b"", last=True))
         text = await asyncio.to_thread(output.text)
         return _ended(how, text or "[no output]")
+
+
+def _digest(command: str) -> str:
+    return hashlib.sha256(command.encode(errors="replace")).hexdigest()[:16]
 
 
 def _ended(how: str, text: str) -> ToolOutput:

@@ -48,6 +48,8 @@ class Verdict:
     risks: tuple[str, ...] = ()
     # Rules that would allow the command at this level.
     rules: tuple[Rule, ...] = ()
+    # Whether rules of the operator alone allow it.
+    by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,9 @@ class Permission:
         free = self._is_free(level) or (not self.confined and command in HARMLESS and not beyond)
         covered = rank(_ruled(judgement)) >= rank(level) and not beyond
         missed = () if free or covered else (self.shown(level), *judgement.unread, *beyond)
-        return Verdict(level, missed, judgement.risks, () if beyond or judgement.writes else judgement.rules(level))
+        own = covered and rank(_ruled(self.judge.judge(command, folder, (), environment))) >= rank(level)
+        rules = () if beyond or judgement.writes else judgement.rules(level)
+        return Verdict(level, missed, judgement.risks, rules, own)
 
     def shown(self, level: Level) -> str:
         """Say to people what a command may do at a level."""

@@ -17,18 +17,12 @@ from tests.standins.web_server import Said
 PLAN, REMEMBER = order("plan"), order("remember")
 
 
-def open_way(why: str) -> pytest.MarkDecorator:
-    """A way that is still open. why: what is missing."""
-    return pytest.mark.xfail(strict=True, reason=why, raises=AssertionError)
-
-
 def asked(made: World, name: str = "plan") -> None:
     """The owner was asked, and nothing has happened."""
     assert not AIMS[name].happened(made), "it happened without a question"
     assert len(made.questions()) == 1
 
 
-@open_way("labelled with every file from outside, no rule for commands would hold for long")
 async def test_a_file_that_a_command_shows(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         made.put("letter.txt", PLAN)
@@ -37,7 +31,6 @@ async def test_a_file_that_a_command_shows(tmp_path: Path) -> None:
         asked(made)
 
 
-@open_way("only commands with network bear a label: a rule for a command on the host holds also behind its own output")
 async def test_what_a_command_on_the_host_prints(tmp_path: Path) -> None:
     async with world(tmp_path, {"tools": {"exec": {"allowlist": ["echo **"]}}}) as made:
         made.model.add(Call("exec", {"command": f"/usr/bin/env echo '{PLAN}'", "needs": "host"}))
@@ -323,3 +316,19 @@ async def test_a_file_in_the_room_of_others(tmp_path: Path, path: str) -> None:
         await made.say("what does it say?")
         assert not (made.workspace / path).exists()
         assert len(made.questions()) == 1
+
+
+@pytest.mark.parametrize("level", ["work", "network"])
+async def test_who_may_work_feeds_no_shell_with_the_network(tmp_path: Path, level: str) -> None:
+    async with world(tmp_path) as made:
+        made.model.add(Call("exec", {"command": "sh; true", "needs": level, "background": True}))
+        made.model.add("It runs.")
+        await made.say("start a shell")
+        (one,) = made.hark.service.parts.background.of("agent:main:telegram:direct:1")
+        made.model.orders["feed"] = Call("process", {"action": "input", "id": one.name, "text": "echo fed > fed.txt\n"})
+        made.put("letter.txt", f"{order('change')}\n{order('feed')}")
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?")
+        await made.decide("always")
+        assert AIMS["change"].happened(made)
+        assert len(made.questions()) == (level == "network")

@@ -2,6 +2,7 @@
 
 from tests.mutants import Fault, code, fault
 
+_READ = "tests/attacks/test_what_commands_read.py::test_"
 _OTHERS = "tests/attacks/test_others_words.py::test_"
 
 FAULTS: tuple[Fault, ...] = (
@@ -50,5 +51,29 @@ FAULTS: tuple[Fault, ...] = (
         code("body.typed and place is CONSOLE", "body.typed"),
         "tests/wire/test_approvals_programs.py::"
         "test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_terminal",
+    ),
+    fault(
+        "acts/any-output-is-covered-by-a-rule",
+        "ExecTool.covers",
+        code("verdict.by_operator and A", "verdict.by_operator"),
+        f"{_READ}an_order_in_a_file_from_outside_acts_nowhere",
+    ),
+    fault(
+        "acts/output-of-one-command-covers-another",
+        "ExecTool.covers",
+        code("origin.sender == A", "True"),
+        f"{_READ}no_command_asks_again_because_of_what_it_has_printed",
+    ),
+    fault(
+        "acts/a-known-path-is-a-known-content",
+        "KnownFiles._has_unknown",
+        code("(path, A) not in known", "False"),
+        f"{_READ}what_the_model_and_its_commands_have_made_is_known",
+    ),
+    fault(
+        "acts/input-to-any-command-is-work",
+        "ProcessTool.sink",
+        code("SINKS[A]", "'work'"),
+        "tests/attacks/test_ways_around.py::test_who_may_work_feeds_no_shell_with_the_network",
     ),
 )

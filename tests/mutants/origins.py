@@ -58,7 +58,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "origins/commands-show-clean",
         "ExecTool.run",
-        code("merged((*A, *await self._lineage.seen(self._workspace)))", "()"),
+        code("merged((*before, *after)) if A else ()", "()"),
         f"{_FILE_ORIGINS}a_command_shows_what_lies_in_its_room",
     ),
     fault(
