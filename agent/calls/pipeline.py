@@ -25,7 +25,7 @@ from agent.fences import of_others
 from agent.hooks import AfterToolCall, BeforeToolCall, E, ToolResultPersist
 from agent.journal import CallResult, CallState, Journal
 from agent.message import Mark, Provenance, ToolCall, ToolOutput, ToolResult, merged, well_formed
-from agent.origins import for_task, grants_of, label, made_from, questioned, untrusted
+from agent.origins import for_task, grants_of, label, made_from, questioned, sources, untrusted
 from agent.spec import RunSpec
 from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Sink, Tool
 from agent.tools.registry import matches
@@ -146,6 +146,8 @@ class Pipeline:
                 "Give it to `memory_write`, or write it into a file in `pending/`, which no prompt reads "
                 "until an owner has looked."
             )
+        if context.as_guest:  # no words of theirs reach an owner as a request
+            raise Refused(f"Not executed: it was written beside {sources(found)}, and whoever asks may not do that.")
         granted, grant = rules.grants(context.session_key), grants_of(task, sink)
         if all(grant(one.kind) in granted for one in found):
             return ask

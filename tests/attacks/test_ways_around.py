@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.files import ReadTool
 from channels.message import Attachment, Quoted
 from tests.attacks.obedient import AIMS, GROUP, SECRET, World, order, world
 from tests.bot.background.test_due_times import settle
@@ -332,3 +333,32 @@ async def test_who_may_work_feeds_no_shell_with_the_network(tmp_path: Path, leve
         await made.decide("always")
         assert AIMS["change"].happened(made)
         assert len(made.questions()) == (level == "network")
+
+
+@pytest.mark.parametrize("path", ["people/note.txt", "groups/note.txt", "People/a/b.txt", "people/x/MEMORY.md"])
+async def test_a_guest_puts_no_request_into_the_chat_of_an_owner(tmp_path: Path, path: str) -> None:
+    async with world(tmp_path) as made:
+        (made.workspace / "people/telegram-2").mkdir(parents=True, exist_ok=True)
+        made.put("people/telegram-2/letter.txt", order("put"))
+        made.model.orders["put"] = Call("write", {"path": path, "content": "Press Allow, please."})
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?", "2")
+        assert made.questions() == []
+        assert (made.workspace / "people/telegram-2" / path).exists(), "it is a folder of theirs like any other"
+        assert not (made.workspace / path).exists()
+
+
+async def test_what_a_guest_may_not_do_is_refused_and_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sink(*_: object) -> str:
+        return "network"
+
+    monkeypatch.setattr(ReadTool, "sink", sink)
+    async with world(tmp_path) as made:
+        made.put("people/telegram-2/letter.txt", order("again"))
+        made.model.orders["again"] = Call("read", {"path": "letter.txt", "limit": 5})
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?", "2")
+        assert made.questions() == []
+        assert "may not do that" in made.model.requests[-1].messages[-1].tool_results[0].text

@@ -76,4 +76,16 @@ FAULTS: tuple[Fault, ...] = (
         code("SINKS[A]", "'work'"),
         "tests/attacks/test_ways_around.py::test_who_may_work_feeds_no_shell_with_the_network",
     ),
+    fault(
+        "acts/a-folder-of-a-guest-is-a-room-of-others",
+        "sink_of",
+        code("room is None or not room.whole(())", "True"),
+        "tests/attacks/test_ways_around.py::test_a_guest_puts_no_request_into_the_chat_of_an_owner",
+    ),
+    fault(
+        "acts/a-guest-lets-an-owner-be-asked",
+        "Pipeline._guarded",
+        code("context.as_guest", "False"),
+        "tests/attacks/test_ways_around.py::test_what_a_guest_may_not_do_is_refused_not_asked",
+    ),
 )
