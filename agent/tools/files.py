@@ -222,7 +222,7 @@ def unknown(path: tuple[str, ...]) -> Origins:
 def sink_of(path: tuple[str, ...], room: Workspace | None = None) -> Sink:
     """Return where it goes what is written to a path of a room, given by its parts. room: None: the whole workspace.
 
-    Some files are read by later prompts, and those in the rooms of others by them. The whole workspace alone holds rooms.
+    Some files are read by later prompts, and those in the rooms of others by them. The workspace holds rooms.
     """
     name = path[-1].upper() if path else ""
     if name == HEARTBEAT.upper() and len(path) == 1:

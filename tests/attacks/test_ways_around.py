@@ -348,9 +348,7 @@ async def test_a_guest_puts_no_request_into_the_chat_of_an_owner(tmp_path: Path,
         assert not (made.workspace / path).exists()
 
 
-async def test_what_a_guest_may_not_do_is_refused_and_not_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_guest_may_not_do_is_refused_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def sink(*_: object) -> str:
         return "network"
 

@@ -3,6 +3,7 @@
 from tests.mutants import Fault, code, fault
 
 _READ = "tests/attacks/test_what_commands_read.py::test_"
+_CHOICE = "tests/attacks/test_choice_of_addresses.py::test_"
 _OTHERS = "tests/attacks/test_others_words.py::test_"
 
 FAULTS: tuple[Fault, ...] = (
@@ -87,5 +88,30 @@ FAULTS: tuple[Fault, ...] = (
         "Pipeline._guarded",
         code("context.as_guest", "False"),
         "tests/attacks/test_ways_around.py::test_what_a_guest_may_not_do_is_refused_not_asked",
+    ),
+    fault(
+        "acts/the-choice-of-addresses-is-free",
+        "Turns.start_calls",
+        code("db.executemany(A, counted)", "pass"),
+        f"{_CHOICE}a_word_is_not_spelled_by_addresses",
+        f"{_CHOICE}it_is_counted_over_turns_restarts_and_until_new",
+    ),
+    fault(
+        "acts/calls-beside-each-other-are-not-counted",
+        "Pipeline._followed",
+        code("A + self._follows", "A"),
+        f"{_CHOICE}a_word_is_not_spelled_by_addresses",
+    ),
+    fault(
+        "acts/sub-agents-begin-to-count-anew",
+        "_task_of",
+        code("root_of(session_key)", "session_key"),
+        f"{_CHOICE}sub_agents_count_with_the_conversation_that_started_them",
+    ),
+    fault(
+        "acts/what-was-passed-on-counts-as-named-by-a-person",
+        "Pipeline._trusted_texts",
+        code("entry.kind == 'user' and A", "entry.kind == 'user'"),
+        f"{_CHOICE}what_was_passed_on_is_no_word_of_a_person",
     ),
 )

@@ -108,7 +108,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "origins/commands-of-the-host-only-look",
-        "_SINKS",
+        "SINKS",
         code(
             "{'look': 'look', 'work': 'work', 'network': 'network', 'host': 'open'}",
             "{'look': 'look', 'work': 'work', 'network': 'network', 'host': 'look'}",
