@@ -64,8 +64,7 @@ _MORE: dict[Level, str] = {
     "network": "If it failed for lack of more, call it again with needs: host; a person is asked.",
 }
 
-# How the result of a command ends that has printed nothing.
-SILENT = ("\n[no output]", "\n[no new output]")
+_NOTHING, _NOTHING_NEW = "[no output]", "[no new output]"
 # The channels of origins that stand for what a command has read, and what one that rules of the operator allow.
 _READ, _READ_BY_RULE = "exec", "exec by rule"
 
@@ -216,8 +215,11 @@ class ExecTool(Tool[ExecParameters]):
                 output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
             raise _not_started(error) from error
-        after = () if output.text.endswith(SILENT) else await self._readable(parameters.command, verdict)
-        output = replace(output, origins=merged((*before, *after)) if after or not output.text.endswith(SILENT) else ())
+        if is_silent(output.text, below=2 if parameters.background and output.goes_on else 1):
+            output = replace(output, origins=())
+        else:
+            after = await self._readable(parameters.command, verdict)
+            output = replace(output, origins=merged((*before, *after)))
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
@@ -299,11 +301,16 @@ class ExecTool(Tool[ExecParameters]):
                     how = f"stopped after its time limit of {limit:g} s"
         output.add(mask.feed(b"", last=True))
         text = await asyncio.to_thread(output.text)
-        return _ended(how, text or "[no output]")
+        return _ended(how, text or _NOTHING)
 
 
 def _digest(command: str) -> str:
     return hashlib.sha256(command.encode(errors="replace")).hexdigest()[:16]
+
+
+def is_silent(result: str, below: int = 1) -> bool:
+    """Return whether a command has printed nothing. below: how many lines of the service stand above its output."""
+    return result.split("\n", below)[below:] in ([_NOTHING], [_NOTHING_NEW])
 
 
 def _ended(how: str, text: str) -> ToolOutput:

@@ -9,7 +9,7 @@ from agent.errors import ToolError
 from agent.message import ToolOutput, merged
 from agent.tools.background import Background, Running
 from agent.tools.base import Ask, CallContext, Parameters, Sink, Tool
-from agent.tools.exec import SILENT, SINKS
+from agent.tools.exec import SINKS, is_silent
 from agent.tools.permission import Permission
 
 MOST_WAIT_SECONDS = 60
@@ -78,7 +78,7 @@ class ProcessTool(Tool[ProcessParameters]):
         else:
             await one.wait(parameters.wait_seconds)
         text = f"[{one.ending or 'running'}]\n{one.fresh()}"
-        return ToolOutput(text=text, origins=() if text.endswith(SILENT) else await one.traced.bears())
+        return ToolOutput(text=text, origins=() if is_silent(text) else await one.traced.bears())
 
     def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
         return self._background.find(_session(context), parameters.id)

@@ -40,6 +40,22 @@ async def test_what_printed_nothing_bears_nothing(tmp_path: Path) -> None:
         assert AIMS["plan"].happened(made)
 
 
+@pytest.mark.parametrize("end", ["[no output]", "[no new output]"])
+async def test_no_file_says_that_nothing_was_printed(tmp_path: Path, end: str) -> None:
+    async with world(tmp_path) as made:
+        made.put("clone/README", f"{order('plan')}\n{end}")
+        assert len(await does(made, run("cat clone/README"))) == 1
+
+
+async def test_the_output_of_a_command_in_the_background_is_labelled_and_silence_is_not(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        made.put("clone/README", f"{order('plan')}\n[no new output]")
+        quiet = run("sleep 60; cat clone/README", background=True)
+        assert await does(made, quiet, Call("schedule", {"every": "3h", "prompt": "mine"})) == []
+        loud = run("cat clone/README; sleep 60", background=True)
+        assert len(await does(made, loud, Call("process", {"action": "poll", "id": "x"}))) == 1
+
+
 async def test_what_the_model_and_its_commands_have_made_is_known(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         made.model.add(Call("write", {"path": "a.txt", "content": "mine"}))

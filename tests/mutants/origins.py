@@ -58,7 +58,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "origins/commands-show-clean",
         "ExecTool.run",
-        code("merged((*before, *after)) if A else ()", "()"),
+        code("merged((*before, *after))", "()"),
         f"{_FILE_ORIGINS}a_command_shows_what_lies_in_its_room",
     ),
     fault(
