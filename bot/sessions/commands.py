@@ -36,7 +36,7 @@ class SessionsArguments(Arguments):
     """The arguments of /sessions."""
 
     action: Literal["list", "search", "resume"] = Field(
-        default="list", description="list; search words everywhere; resume a transcript."
+        default="list", description="list; search words; resume a transcript."
     )
     what: str = Field(default="", description="The words, or the beginning of the transcript's id.")
 
