@@ -9,6 +9,7 @@ import pytest
 
 from bot.persistence.sessions import NoSuchTranscript
 from channels.message import ChatKind, Place
+from channels.outgoing import Delivery
 from tests.attacks.obedient import GROUP, World, words, world
 from tests.bot.background.test_due_times import settle
 from tests.bot.runs.test_messaging import ELSEWHERE, FULL, ActingChannel
@@ -180,3 +181,58 @@ async def test_a_guest_reads_no_other_conversation_of_any_kind(tmp_path: Path) -
             assert made.model.requests[-1].messages[-1].tool_results[0].text == ELSEWHERE
         assert channel(made).performed == []
         assert made.written("x", "1").origin.place.kind is ChatKind.DIRECT
+
+
+ORDERS = [
+    *("status", "why", "approvals", "queue", "context", "usage", "memory", "people", "pairing", "heartbeat", "skills"),
+    *(
+        "subagents",
+        "export",
+        "sessions",
+        "sessions list",
+        "schedule",
+        "help",
+        "whoami",
+        "tools",
+        "verbose",
+        "undo",
+        "redo",
+    ),
+    *(
+        "budget",
+        "allowlist",
+        "models",
+        "config",
+        f"memory drop {CANARY}",
+        "fork",
+        "retry",
+    ),
+    *(f"sessions search {CANARY}", "send", "activation", "voice", "compact", "freeze", "thaw"),
+]
+
+
+def words_of(sent: Delivery) -> str:
+    """What is said in the group, with the file that is sent there."""
+    if sent.place.chat != "-7":
+        return ""
+    return sent.body + (Path(sent.file.path).read_text() if sent.file else "")
+
+
+async def test_no_command_in_a_group_says_what_was_said_elsewhere(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        await said(made, f"{CANARY} of a guest", "2")
+        await said(made, f"{CANARY} of the owner", "1")
+        await answered(made, f"/schedule every 2h {CANARY}")
+        made.put("MEMORY.md", CANARY)
+        made.model.add(Call("exec", {"command": f"echo {CANARY}", "needs": "host"}))
+        await made.say(f"{CANARY} needs a decision", "1")
+        assert any(CANARY in ask for ask in made.questions())
+        await said(made, "hello", "6", GROUP)
+        for asked in ORDERS:
+            since = len(made.hark.channel.sent)
+            await made.command(f"/{asked}", GROUP)
+            await made.hark.delivered()
+            found = "\n".join(map(words_of, made.hark.channel.sent[since:]))
+            assert CANARY not in found.replace(asked, ""), asked
+        answers = made.hark.channel.texts("1")
+        assert CANARY in "\n".join(answers), "an owner is told in their own conversation"
