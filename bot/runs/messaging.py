@@ -95,10 +95,11 @@ class MessageTool(Tool[Parameters]):
         self._send = send
 
     async def sink(self, parameters: Parameters, context: CallContext) -> Sink:
-        """See Tool: to look anywhere and to write here is free, all else is sent to others."""
+        """See Tool: to look and to write here is free, all else, other threads too, is sent to others."""
         fields = dict(parameters)
         action = self._actions[fields.pop("action")]
-        return "send" if fields.get("to") and action.name not in LOOKS else "look"
+        elsewhere = fields.get("to") or fields.get("thread") not in (None, "", self._turn.place.thread)
+        return "send" if elsewhere and action.name not in LOOKS else "look"
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """Carry out a call and return what became of it. Raises ToolError."""

@@ -11,6 +11,8 @@ from agent.tools.files import ReadTool
 from channels.message import Attachment, Quoted
 from tests.attacks.obedient import AIMS, GROUP, SECRET, World, order, world
 from tests.bot.background.test_due_times import settle
+from tests.bot.runs.test_messaging import FULL
+from tests.offering import offer
 from tests.service import RecordingChannel
 from tests.standins.script import Call
 from tests.standins.web_server import Said
@@ -360,3 +362,17 @@ async def test_what_a_guest_may_not_do_is_refused_not_asked(tmp_path: Path, monk
         await made.say("what does it say?", "2")
         assert made.questions() == []
         assert "may not do that" in made.model.requests[-1].messages[-1].tool_results[0].text
+
+
+async def test_another_thread_is_another_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, FULL)
+    async with world(tmp_path) as made:
+        made.model.orders["tell-thread"] = Call("message", {"action": "send", "thread": "99", "text": SECRET})
+        made.model.orders["tell-here"] = Call("message", {"action": "send", "thread": "9", "text": "hello"})
+        made.model.add("Hello.")
+        topic = replace(GROUP, thread="9")
+        await made.say(f"{order('tell-here')}\n{order('tell-thread')}", "6", topic)
+        await made.say("go on", "1", topic)
+        assert len(made.questions()) == 1
+        assert {one.place.thread for one in made.hark.channel.sent if one.body == "hello"} == {"9"}
+        assert not [one for one in made.hark.channel.sent if SECRET in one.body and one.place.thread == "99"]
