@@ -4,6 +4,7 @@ from tests.mutants import Fault, code, fault
 
 _READ = "tests/attacks/test_what_commands_read.py::test_"
 _CHOICE = "tests/attacks/test_choice_of_addresses.py::test_"
+_SEEN = "tests/bot/runs/test_rooms.py::test_"
 _OTHERS = "tests/attacks/test_others_words.py::test_"
 
 FAULTS: tuple[Fault, ...] = (
@@ -11,7 +12,7 @@ FAULTS: tuple[Fault, ...] = (
         "acts/a-group-reads-direct-messages",
         "Room.sees_all",
         code("by_owners and self.owned and A", "by_owners and self.owned"),
-        f"{_OTHERS}a_job_that_answers_in_a_group_sees_no_other_conversation",
+        f"{_SEEN}everything_is_seen_only_where_owners_alone_read",
     ),
     fault(
         "acts/an-owner-in-a-group-reads-direct-messages",
@@ -23,9 +24,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "acts/a-guest-reads-other-conversations",
-        "MessageTool._sees",
-        code("not self._wishing(place)", "True"),
-        "tests/bot/runs/test_guests.py::test_what_cannot_say_so_is_not_done_elsewhere",
+        "Room.sees_all",
+        code("by_owners and self.owned and A", "self.owned and A"),
+        f"{_SEEN}everything_is_seen_only_where_owners_alone_read",
     ),
     fault(
         "acts/a-job-in-a-group-has-the-memory-of-owners",
