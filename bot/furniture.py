@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +17,7 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
+from agent.removal import remove_leftovers
 from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
@@ -253,7 +253,7 @@ def confinement(config: Config, proved: Proved) -> Confinement:
     """Return how commands are confined; called once this process holds the lock of the state directory."""
     hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
     temporary = config.state / "commands"
-    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
+    remove_leftovers(temporary)  # what a crash has left
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 
