@@ -1,7 +1,6 @@
 """Makes what the tools of a session work with: its room, the sandbox of commands, and the tools of both."""
 
 import os
-import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +17,7 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
+from agent.removal import remove_leftovers
 from agent.sandbox import cgroup
 from agent.sandbox.base import ROOMS, Confinement
 from agent.sandbox.proof import Proved
@@ -285,7 +285,7 @@ def confinement(config: Config, proved: Proved) -> Confinement:
         with suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = config.state / "commands"
-    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
+    remove_leftovers(temporary)  # what a crash has left
     return Confinement(
         sandbox=proved.sandbox,
         why=f"{proved.why}. {cgroup.shown()}",
