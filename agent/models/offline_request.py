@@ -15,7 +15,7 @@ STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n
 
 # Words of messages that no person wrote: in every beat, and at the beginning of a job (heartbeat/prompt.md).
 _BEAT, _JOB = "HEARTBEAT_OK", "This is the scheduled job "
-_BULLET = re.compile(r"(?<!\s)\s*+(?:[-*+]|(?<!\d)\d++[.)])\s+(?:\[[ x]\]\s+)?")
+_BULLET = re.compile(r"(?:(?<!\s)\s*+|(?<=\s))(?:[-*+]|(?<!\d)\d++[.)])\s+(?:\[[ x]\]\s+)?")
 _SLOW = re.compile(r"\bbe slow\b", re.I)
 _LONG = re.compile(r"\b(?:write )?(?:(\d{1,5}) words of|(?:a )?long) markdown\b", re.I)
 _HELP = re.compile(r"\A(?:help|what can you do)\W*\Z", re.I)
