@@ -28,7 +28,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "with a sandbox": {},
     "with a sandbox, in_sandbox: allow": {"in_sandbox": "allow"},
     "with a sandbox, in_sandbox and network: allow": {"in_sandbox": "allow", "network": "allow"},
-    "without a sandbox": {"confined": False},
+    "without a sandbox": {"held": ()},
 }
 
 
@@ -45,8 +45,8 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
                 asked = _asked(place, lines, **settings)
                 rows.append(Row(what=f"of {len(lines)} lines {what}, asked about {how}", unit="lines", hark=asked))
     for name in _SANDBOXES:
-        if choose(name).sandbox is not None:
-            for level in ("look", "work"):
+        if (sandbox := choose(name).sandbox) is not None:
+            for level in sandbox.levels[:2]:
                 rows.append(Row(what=f"true, {level}, {name}: p50", unit="ms", hark=await _time(name, level, scale)))
     rows.append(Row(what="true, on the host: p50", unit="ms", hark=await _time("none", "host", scale)))
     return rows
@@ -54,7 +54,7 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
 
 def _asked(place: Place, lines: Sequence[tuple[str, Level | None]], **settings: Any) -> int:
     """How many of them a person is asked about."""
-    given: Any = {"in_sandbox": "ask", "network": "ask", "confined": True} | settings
+    given: Any = {"in_sandbox": "ask", "network": "ask", "held": ("look", "work", "network")} | settings
     permission = Permission(security="allowlist", asking="on-miss", fallback="deny", judge=place.judge(), **given)
     count = 0
     for command, needs in lines:

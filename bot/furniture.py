@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
-from agent.sandbox.base import Confinement
+from agent.sandbox.base import ROOMS, Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
@@ -97,7 +98,7 @@ def furnishing(
         fallback=settings.ask_fallback,
         in_sandbox=settings.in_sandbox,
         network=settings.network,
-        confined=confinement.sandbox is not None,
+        held=confinement.levels,
         judge=Judge(
             workspace=config.workspace,
             path=scrubbed(os.environ)["PATH"],
@@ -253,6 +254,9 @@ def rooms(
 def confinement(config: Config, proved: Proved) -> Confinement:
     """Return how commands are confined; called once this process holds the lock of the state directory."""
     hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
+    for folder in (config.workspace, *(config.workspace / name for name in ROOMS)):  # which no command can make then
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)

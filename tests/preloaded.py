@@ -12,9 +12,9 @@ from agent.sandbox.proof import choose
 from agent.tools.base import Parameters
 from agent.tools.schema import specs
 from tests import forked
-from tests.crash import child
+from tests.crash import child, forgetting
 
-__all__ = ["child", "forked"]
+__all__ = ["child", "forgetting", "forked"]
 
 for _module in (
     # what a service imports when it starts to listen and to beat

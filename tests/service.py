@@ -1,10 +1,13 @@
 """The real service for tests: built by `bot/wiring`, with a channel that records, a scripted model and a still clock.
 
-    async with running(tmp_path) as hark:
+    async def test_a_file_is_read(hark: Hark) -> None:
         hark.model.add(Call("read", {"path": "a.txt"}))
         hark.model.add("done")
         reply = await hark.say("look")
         assert reply.texts == ["done"]
+
+    async with running(tmp_path, config={"queue": {"debounce_ms": 500}}) as hark:  # with other settings, or a restart
+        ...
 
 Nothing of ours is replaced: channel and model are what the service takes from outside. A test that ends well has
 made no request that a strict provider would refuse.
@@ -21,6 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+import pytest
 from pydantic import TypeAdapter
 
 from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
@@ -39,6 +43,8 @@ from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, 
 from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
 from tests.serving import PlainChannel, assemble
+from tests.standins.script import Hang, Written, answer_of
+from tests.standins.script import Reply as Scripted
 from tests.stored import Stored
 from tests.watch import PATIENCE, ManualTime, Watch
 
@@ -46,6 +52,7 @@ E = TypeVar("E")
 _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
 Json = dict[str, Any]
+Answers = Sequence[Written | Scripted]
 
 
 class RecordingChannel(PlainChannel):
@@ -207,10 +214,13 @@ class Hark:
             ids = (int(number) for (number,) in self.stored.messages("message_id") if number.isdigit())
             self._messages = max(ids, default=0)  # keys are not given again after a restart
 
-    async def say(self, text: str, sender: str = "1") -> Reply:
-        """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
+    async def say(self, text: str, sender: str = "1", answers: Answers = ()) -> Reply:
+        """Write a message and wait until its turn has ended and everything is delivered; one at a time.
+
+        answers: what the model says to it, request by request.
+        """
         events, sent = len(self.events), len(self.channel.texts(sender))
-        await self.write(text, sender=sender)
+        await self.write(text, sender=sender, answers=answers)
         key = session_of(sender)
         await self.until(lambda: self.ends(key, events), f"the end of {text!r}")
         await self.delivered()
@@ -218,9 +228,20 @@ class Hark:
         found = [event for event in self.events[events:] if event.run.turn_id == end.run.turn_id]
         return Reply(self.channel.texts(sender)[sent:], end, found)
 
-    async def write(self, *texts: str, sender: str = "1", **fields: Any) -> None:
-        """Messages of a person in one batch; returns when they are accepted."""
+    async def write(
+        self, *texts: str, sender: str = "1", answers: Sequence[Written | Scripted] = (), **fields: Any
+    ) -> None:
+        """Messages of a person in one batch; returns when they are accepted. answers: see `say`."""
+        for answer in answers:
+            self.model.add(*((answer,) if callable(answer) else answer_of(answer)))
         await self.accept(*(self.message(text, sender, **fields) for text in texts))
+
+    async def hanging(self, *texts: str, then: Written = (), **fields: Any) -> Hang:
+        """Write, and return once the model has fallen silent over it; when it is released it answers `then`."""
+        hang = Hang()
+        await self.write(*texts, answers=[(hang, *answer_of(then))], **fields)
+        await hang.entered()
+        return hang
 
     async def accept(self, *messages: InboundMessage) -> None:
         """What the channel hands over in one batch."""
@@ -374,6 +395,13 @@ async def running(
         async with asyncio.timeout(PATIENCE):
             await (hark.closing or service.close())
         await listening
+
+
+@pytest.fixture(name="hark")
+async def hark_as_it_comes(tmp_path: Path) -> AsyncIterator[Hark]:
+    """A running service with the usual settings; a file whose tests want others has a fixture of this name."""
+    async with running(tmp_path) as made:
+        yield made
 
 
 def starts(events: Sequence[AgentEvent]) -> list[AgentStart]:

@@ -85,7 +85,8 @@ async def _together(pipeline: Pipeline, first: Asked, behind: Iterable[ToolCall]
     """Return the Ask for a call and for those behind it that need a decision of the same people as well."""
 
     def alike(ask: Ask) -> bool:
-        return not ask.question and (ask.seconds, ask.runs_unanswered) == (first.ask.seconds, first.ask.runs_unanswered)
+        own, others = ((one.seconds, one.runs_unanswered, one.alone) for one in (ask, first.ask))
+        return not ask.question and own == others
 
     found = [first]
     for call in behind if alike(first.ask) else ():

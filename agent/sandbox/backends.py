@@ -3,7 +3,7 @@
 Each turns a `View` into the command line that holds a command to that view. `proof` says which of them works here.
 """
 
-import json
+import marshal
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,8 +12,9 @@ from pathlib import Path
 
 from agent.sandbox import filters
 from agent.sandbox.base import BOUNDS, TEMPORARY_BYTES, Launch, View, inside, readable
+from agent.shell import Level
 
-_FILTER = "3"  # the descriptor of what a launch passes
+_FILTER, _OUTER, _INNER = "3", "4", "5"  # the descriptors of what a launch passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Bubblewrap:
     # The path of `bwrap`.
     program: str
     name: str = "bubblewrap"
+    levels: tuple[Level, ...] = ("look", "work", "network")
 
     def launch(self, view: View, argv: tuple[str, ...]) -> Launch:
         network, works = view.level == "network", view.level != "look"
@@ -41,22 +43,28 @@ class Bubblewrap:
         words += ["--remount-ro", "/", "--chdir", str(view.folder), "--clearenv"]
         for name, value in inside(view.environment, "/tmp").items():
             words += ["--setenv", name, value]
-        within = _keeps(self.program, view) if works else ["--seccomp", _FILTER]
         return Launch(
-            argv=(self.program, *words, *within, "--", *argv),
+            argv=(self.program, "--args", _OUTER, "--", self.program, "--args", _INNER, "--", *argv),
             environment={},  # variables of the command could influence bwrap itself
             bounds=BOUNDS,
-            passed=filters.sockets(network),
+            passed=(filters.sockets(network), _lines(words), _lines(_inner(view))),
         )
 
 
-def _keeps(program: str, view: View) -> list[str]:
-    """Return words that start a second sandbox inside the first, in which parts of the room are read-only.
+def _lines(words: Iterable[str]) -> bytes:
+    """Return words as `bwrap --args` reads them."""
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
 
-    These are mounted from inside, because another command that works in the room could replace one of them by a link
-    at the last moment. From inside, a link leads to nothing that the command does not see anyway.
+
+def _inner(view: View) -> list[str]:
+    """Return the words of a second sandbox inside the first, in which /proc and parts of the room are read-only.
+
+    From inside it the first process of the outer sandbox is out of reach; as root `/proc/1/exe` there is the program on
+    this machine, not what is mounted. What a room keeps is mounted from inside, because another command that works in
+    the room could replace one of them by a link at the last moment: from inside, a link leads to nothing that the
+    command does not see anyway.
     """
-    words = ["--", program, "--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--dev-bind", "/", "/"]
+    words = [*_WITHIN, "--remount-ro", "/proc"]
     for path in (*view.kept.above, *view.kept.repositories):
         words += ["--bind", str(path), str(path)]  # what is mounted cannot be renamed
     for path in (*view.kept.leading, *view.kept.files):
@@ -65,6 +73,7 @@ def _keeps(program: str, view: View) -> list[str]:
 
 
 _OWN = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+_WITHIN = ("--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--dev-bind", "/", "/")
 _SIZE = ("--size", str(TEMPORARY_BYTES))
 _FOLDERS = (
     *("--proc", "/proc", "--dev", "/dev", *_SIZE, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
@@ -99,47 +108,41 @@ _PROGRAM = Path(__file__).with_name("sandlock_run.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
+# Files of /proc that say what the machine is. Those of a process cannot be granted without those of all others.
+_PROCESSES = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys", "uptime", "version", "vmstat")
+
+
 @dataclass(frozen=True, slots=True)
 class Sandlock:
     """sandlock: Landlock and seccomp, for machines on which a process may make no namespaces.
 
-    It needs Linux 6.12, and neither root nor a program. Landlock grants whole folders and takes nothing back: while a
-    command may write in a room, the parts of the room that are protected cannot even be read, git's folders as a whole.
-    No attribute of a file can be changed (`filters`).
+    It needs Linux 6.12, and neither root nor a program. It holds commands that only look: Landlock grants whole folders
+    and takes nothing back, so that nothing of a room could be kept from a command that writes there. No attribute of a
+    file can be changed (`filters`).
     """
 
-    # Where the library is installed, because the program that uses it is started without one.
-    folder: str
     name: str = "sandlock"
+    levels: tuple[Level, ...] = ("look",)
 
     def launch(self, view: View, argv: tuple[str, ...]) -> Launch:
-        may_write = view.level != "look"
-        denied = list(view.hidden)
-        if may_write:
-            denied += [*view.kept.files, *view.kept.repositories]
         plan = {
-            "library": self.folder,
             "readable": [
                 *readable(),
                 *map(str, view.shown),
                 *_DEVICES,
-                "/proc",
-                *([] if may_write else [str(view.room)]),
+                *(f"/proc/{name}" for name in _PROCESSES),
+                str(view.room),
             ],
-            "writable": [str(view.temporary), "/dev/null", *([str(view.room)] if may_write else [])],
-            "denied": [str(path) for path in denied if path.exists()],
-            "network": view.level == "network",
-            "folder": str(view.folder),
+            "writable": [str(view.temporary), "/dev/null"],
+            "hidden": [str(path) for path in view.hidden if path.exists()],
             "environment": inside(view.environment, str(view.temporary)),
-            "memory": BOUNDS.memory,
-            "processes": BOUNDS.processes,
-            "argv": argv,
+            "argv": [*argv],
         }
         return Launch(
-            argv=(sys.executable, "-I", "-S", str(_PROGRAM), json.dumps(plan, ensure_ascii=False)),
+            argv=(sys.executable, "-I", "-S", str(_PROGRAM)),
             environment={},
             bounds=BOUNDS,
-            passed=filters.attributes(view.level == "network", times=may_write),
+            passed=(filters.attributes(), marshal.dumps(plan)),
         )
 
 
@@ -154,6 +157,7 @@ class Seatbelt:
     # The path of `sandbox-exec`.
     program: str
     name: str = "seatbelt"
+    levels: tuple[Level, ...] = ("look", "work", "network")
 
     def launch(self, view: View, argv: tuple[str, ...]) -> Launch:
         temporary = str(view.temporary.resolve())

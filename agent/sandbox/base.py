@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,8 +41,8 @@ class Launch:
     environment: Mapping[str, str]
     # None for a command that a person allowed on this machine itself.
     bounds: Bounds | None = None
-    # Bytes that the process can read from descriptor 3.
-    passed: bytes = b""
+    # What the process can read from descriptors 3, 4 and so on: what nobody is to see in the list of processes.
+    passed: tuple[bytes, ...] = ()
     # A folder made for the process, to be deleted after its end.
     temporary: Path | None = None
     # Whether all of it ends as soon as the process that started it is gone, even by a crash.
@@ -54,35 +54,46 @@ class Launch:
             "argv": [*map(str, self.argv)],  # strings as such: marshal takes no others
             "environment": {str(name): str(value) for name, value in self.environment.items()},
             "bounds": asdict(self.bounds) if self.bounds else None,
-            "passed": self.passed,
+            "passed": [*self.passed],
             "leashed": self.leashed,
         }
         return marshal.dumps(told).hex().encode() + b"\n"
 
 
 def start_gate(
-    plan: socket.socket, given: int, output: int, folder: Path, errors: int = subprocess.STDOUT
+    plan: socket.socket, given: int, output: int, folder: Path | int, errors: int = subprocess.STDOUT
 ) -> "subprocess.Popen[bytes]":
     """Start a gate in a folder. Raises OSError.
 
     plan: the gate's end of a socket, which its plan is sent to. given: the descriptor of the command's input. output:
-    the descriptor that the command writes to, or `subprocess.PIPE`. errors: the one for its errors, if another.
+    the descriptor that the command writes to, or `subprocess.PIPE`. folder: where it is opened already, its descriptor,
+    so that no name decides once more. errors: the descriptor for the command's errors, if another.
     """
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_GATE), str(given)],
-        stdin=plan.fileno(),
-        pass_fds=(given,),
-        stdout=output,
-        stderr=errors,
-        cwd=folder,
-        env={},  # the gate runs outside of any sandbox, so variables of a call must not influence it
-        start_new_session=True,
-    )
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY) if isinstance(folder, Path) else folder
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_GATE), str(given), str(opened)],
+            stdin=plan.fileno(),
+            pass_fds=(given, opened),
+            stdout=output,
+            stderr=errors,
+            env={},  # the gate runs outside of any sandbox, so variables of a call must not influence it
+            start_new_session=True,
+        )
+    finally:
+        if opened is not folder:
+            os.close(opened)
 
 
 # Bounds of each command, and of its temporary folder, which may lie in memory.
 BOUNDS = Bounds(processes=256, memory=2 * 1024**3, file=256 * 1024**2, disk=1024**3)
 TEMPORARY_BYTES = 128 * 1024**2
+
+# What people are told where the sandbox holds commands at the level "look" alone.
+ONLY_LOOKS = (
+    "It holds only commands that look. Commands that write or use the network now run on the host, and a person is "
+    "asked about them: install bubblewrap (`apt install bubblewrap`), or add rules to tools.exec.allowlist."
+)
 
 # Programs, their libraries and settings, which every command may read. Of /etc only these files, because others hold
 # passwords and keys.
@@ -147,6 +158,10 @@ class Sandbox(Protocol):
     def name(self) -> str:
         """The name as in the configuration."""
 
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels at which it holds commands."""
+
     def launch(self, view: View, argv: tuple[str, ...]) -> Launch:
         """Return the process that runs `argv` with this view. Raises OSError with a sentence."""
 
@@ -192,7 +207,7 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         files.append(room / name)
     files += (others := _rooms_in(room))
     repositories, leading = list[Path](), list[Path]()
-    for folder, folders, names, descriptor in os.fwalk(room):
+    for folder, folders, names, descriptor in _walk(room):
         folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
         path = Path(folder, ".git")
         if path.is_symlink():  # what a link names may lie outside; it is not followed, and not kept either
@@ -207,6 +222,28 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
     return Kept(
         files=tuple(files), repositories=tuple(repositories), leading=tuple(leading), above=tuple(sorted(above))
     )
+
+
+def _walk(room: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """Walk through the folders of a room as `os.fwalk` does. Raises OSError with a sentence where they lie too deep."""
+    try:
+        yield from os.fwalk(room)
+    except RecursionError:
+        raise OSError("folders in the workspace lie too deep in each other; delete those that nobody needs") from None
+
+
+def repositories(room: Path) -> frozenset[Path]:
+    """Return everything named `.git` in a room, whatever it is. Blocking, because it walks through all folders."""
+    others, found, left = _rooms_in(room), set[Path](), [room]
+    while left:  # however deep folders lie
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name == ".git":
+                    found.add(path)
+                elif entry.is_dir(follow_symlinks=False) and path not in others:
+                    left.append(path)
+    return frozenset(found)
 
 
 def _rooms_in(room: Path) -> list[Path]:
@@ -263,9 +300,14 @@ class Confinement:
         return self.sandbox.name if self.sandbox else "none"
 
     @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels at which commands are held; those of the others run on this machine itself."""
+        return self.sandbox.levels if self.sandbox else ()
+
+    @property
     def shown(self) -> str:
         """The name of the sandbox and the reason for it, for people."""
-        return f"{self.name}: {self.why}"
+        return f"{self.name}: {self.why}{f'. {ONLY_LOOKS}' if self.levels == ('look',) else ''}"
 
     def launch(
         self, level: Level, room: Path, folder: Path, environment: Mapping[str, str], argv: tuple[str, ...]
@@ -274,8 +316,10 @@ class Confinement:
 
         Blocking. Raises OSError with a sentence.
         """
-        if level == "host" or self.sandbox is None:
+        if self.sandbox is None or level == "host":
             return Launch(argv=argv, environment=environment)
+        if level not in self.levels:
+            raise OSError(f"{self.name} holds no command that needs {level}")
         kept = Kept() if level == "look" else kept_of(room, self.kept)
         self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         own = Path(tempfile.mkdtemp(dir=self.temporary))

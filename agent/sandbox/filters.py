@@ -1,46 +1,38 @@
-"""Filters of system calls for seccomp: which calls fail in every command.
+"""Filters of system calls for seccomp: the calls that a command may make, and with which arguments.
 
 A filter is a program in the kernel's classic BPF (seccomp(2)), which tests the architecture, the number of the call and
-sometimes one argument. Numbers are from <asm/unistd.h>. Other architectures have no filter, and so no sandbox.
+sometimes one argument. What is not in `syscalls` fails as unknown, so that libraries use something older instead.
+Other architectures have no filter, and so no sandbox.
 """
 
 import errno
 import platform
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+
+from agent.sandbox import syscalls
 
 _ARCHS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_NUMBERS = {
-    "x86_64": {
-        "socket": 41, "clone": 56, "unshare": 272, "add_key": 248, "request_key": 249, "keyctl": 250, "bpf": 321,
-        "perf_event_open": 298, "userfaultfd": 323, "chmod": 90, "fchmod": 91, "fchmodat": 268, "chown": 92,
-        "fchown": 93, "lchown": 94, "fchownat": 260, "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
-        "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198,
-        "fremovexattr": 199, "creat": 85, "mknod": 133, "mknodat": 259, "prlimit64": 302, "mq_open": 240,
-        "mq_unlink": 241, "ioctl": 16, "inotify_init": 253, "inotify_init1": 294, "memfd_create": 319, "shmget": 29,
-    },
-    "aarch64": {
-        "socket": 198, "clone": 220, "unshare": 97, "add_key": 217, "request_key": 218, "keyctl": 219, "bpf": 280,
-        "perf_event_open": 241, "userfaultfd": 282, "fchmod": 52, "fchmodat": 53, "fchown": 55, "fchownat": 54,
-        "utimensat": 88, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15,
-        "fremovexattr": 16, "mknodat": 33, "prlimit64": 261, "mq_open": 180, "mq_unlink": 181, "ioctl": 29,
-        "inotify_init1": 26, "memfd_create": 279, "shmget": 194,
-    },
-}  # fmt: skip
-# The same everywhere.
-_COMMON = {
-    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435, "fchmodat2": 452,
-    "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
-}  # fmt: skip
-_X32 = 0x40000000
-_NEW_USER = 0x10000000  # of clone(2)
-_AF_UNIX, _AF_VSOCK = 1, 40
+_NEW_NAMESPACES = 0x7E020000  # of clone(2)
+_NEW_TIME = 0x80  # the one further flag of unshare(2)
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_STREAMS = tuple(1 | flags for flags in (0, 0x800, 0x80000, 0x80800))  # SOCK_STREAM; not blocking, closed by exec
 _SET_IDS = 0o6000  # of chmod(2)
-_SET_FLAGS = (0x40086602, 0x40087602, 0x401C5820)  # of ioctl(2): flags, versions and projects of files
+_CREATES = 0o20000100  # of open(2): the flags with which the mode counts
+# Of ioctl(2): what is asked of a terminal, bytes that wait, flags of a descriptor, and what a file has. By others file
+# systems make folders, snapshots and files that cannot be changed, whatever Landlock grants.
+_ASKING = (0x5401, 0x802C542A, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x80086601, 0xC020660B, 2)
+_TYPES = (0x5412, 0x541C)  # of ioctl(2): put input into a terminal (TIOCSTI), and what TIOCLINUX pastes
+# Of fcntl(2): duplicates, flags, locks, sizes of pipes, seals. Leases make whoever opens the file wait for the command.
+_FCNTL = (*range(8), 36, 37, 38, 1027, 1028, 1030, 1031, 1032, 1033, 1034)
+_PERSONALITIES = (0, 8, 0x20000, 0x20008, 0xFFFFFFFF)  # Linux, 32 bits, an old version; what there is now
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_Line = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,91 +42,120 @@ class Rule:
     call: str
     # The errno with which it fails.
     error: int = errno.EPERM
-    # The index of the argument that decides, by `test` with `value`; None: the call always fails.
+    # The index of the argument that decides; None: the call always fails. The kernel reads the lower half of each of
+    # these arguments, and so does the filter.
     argument: int | None = None
+    # The call fails if the argument passes `test` with `value`.
     test: int = _EQUAL
     value: int = 0
+    # If there are any: the call fails unless the argument is one of these.
+    unless: tuple[int, ...] = ()
+    # The index of another argument that must have one of some bits, and the bits; None: the call fails in any case.
+    only_with: tuple[int, int] | None = None
 
 
-# Session keys, ways around a filter, and user namespaces, in which a command would get privileges again. clone3 hides
-# its flags from a filter, and libraries use clone instead if clone3 is missing.
+# Ways around a filter, namespaces (in which a command would get privileges again), leases, and memory that is not
+# counted for any process. clone3 hides its flags from a filter, and libraries use clone instead if clone3 is missing.
 _ALWAYS = (
-    *(Rule(call) for call in ("add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd")),
-    *(Rule(call, errno.ENOSYS) for call in ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")),
-    *(Rule(call, errno.EPERM, 0, _ANY_BIT, _NEW_USER) for call in ("clone", "unshare")),
-    # Memory that is not counted for any process, and files that let others run as the user of the service.
-    *(Rule(call, errno.ENOSYS) for call in ("memfd_create", "shmget")),
-    *(Rule(call, errno.EPERM, 1, _ANY_BIT, _SET_IDS) for call in ("chmod", "fchmod")),
-    *(Rule(call, errno.EPERM, 2, _ANY_BIT, _SET_IDS) for call in ("fchmodat", "fchmodat2")),
+    Rule("clone", errno.EPERM, 0, _ANY_BIT, _NEW_NAMESPACES),
+    Rule("unshare", errno.EPERM, 0, _ANY_BIT, _NEW_NAMESPACES | _NEW_TIME),
+    Rule("fcntl", errno.EINVAL, 1, unless=_FCNTL),
+    Rule("personality", errno.EPERM, 0, unless=_PERSONALITIES),
+    *(Rule("ioctl", errno.EPERM, 1, _EQUAL, command) for command in _TYPES),
+    # Datagrams can be sent to any socket that has a name, a stream of a pair to nobody else.
+    Rule("socketpair", errno.EACCES, 0, unless=(_AF_UNIX,)),
+    Rule("socketpair", errno.EACCES, 1, unless=_STREAMS),
+    # Files that let others run as the user of the service.
+    *(Rule(call, errno.EPERM, 1, _ANY_BIT, _SET_IDS) for call in ("chmod", "fchmod", "creat", "mknod")),
+    *(Rule(call, errno.EPERM, 2, _ANY_BIT, _SET_IDS) for call in ("fchmodat", "fchmodat2", "mknodat")),
+    Rule("open", errno.EPERM, 2, _ANY_BIT, _SET_IDS, only_with=(1, _CREATES)),
+    Rule("openat", errno.EPERM, 3, _ANY_BIT, _SET_IDS, only_with=(2, _CREATES)),
 )
 # A file in the room may be a socket, which works on a read-only mount as well.
 _WITHOUT_NETWORK = (*_ALWAYS, Rule("socket", errno.EACCES))
-_WITH_NETWORK = (*_ALWAYS, *(Rule("socket", errno.EACCES, 0, _EQUAL, family) for family in (_AF_UNIX, _AF_VSOCK)))
-
-# Calls that change rights, owners, times and attributes of a file by its path, which Landlock does not restrict.
-_BY_PATH = tuple(
-    Rule(call)
-    for call in (
-        *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "setxattr"),
-        *("lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr"),
-    )
+_FAMILIES = (_AF_INET, _AF_INET6, _AF_NETLINK)
+_WITH_NETWORK = (
+    *_ALWAYS,
+    Rule("socket", errno.EACCES, 0, unless=_FAMILIES),
+    Rule(
+        "socket", errno.EACCES, 2, _AT_LEAST, 1, only_with=(0, _AF_NETLINK)
+    ),  # but NETLINK_ROUTE; no other has the bit
 )
-# The same by an open descriptor, which may be of a system file that was opened for reading.
-_BY_DESCRIPTOR = tuple(Rule(call) for call in ("fchmod", "fchown", "fsetxattr", "fremovexattr"))
 
-
-# Other calls that reach beyond the folders that Landlock grants: limits of other processes, message queues, and file
-# notifications; and calls that sandlock does not handle, by which a protected file could be replaced.
+# Beneath Landlock: calls that change rights, owners, times and attributes of a file, of which it restricts none, by
+# path or by a descriptor that may be open for reading.
+_ATTRIBUTES = (
+    *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "utimensat"),
+    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "fchmod", "fchown"),
+)
+# And calls that reach beyond the folders that it grants: limits, places and priorities of other processes, what
+# processes of the machine share, and news about files.
 _BEYOND = (
-    Rule("prlimit64", errno.EPERM, 0, _AT_LEAST, 1),
-    *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "inotify_init", "inotify_init1")),
-    *(Rule(call) for call in ("creat", "mknod", "mknodat")),
-    *(Rule("ioctl", errno.EPERM, 1, _EQUAL, command) for command in _SET_FLAGS),
+    *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("prlimit64", "sched_setaffinity", "sched_setscheduler")),
+    *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("sched_setparam", "sched_setattr")),
+    *(Rule(call) for call in ("setpriority", "ioprio_set")),
+    *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "semget", "inotify_init", "inotify_init1")),
+    Rule("ioctl", errno.ENOTTY, 1, unless=_ASKING),
 )
+_LOOKS = (*_WITHOUT_NETWORK, *map(Rule, _ATTRIBUTES), *_BEYOND)
 
 
 def sockets(network: bool) -> bytes:
     """Return the filter for commands in namespaces: no sockets without network, with it none within this machine."""
-    return _program(_WITH_NETWORK if network else _WITHOUT_NETWORK)
+    return _program(_WITH_NETWORK if network else _WITHOUT_NETWORK, platform.machine())
 
 
-def attributes(network: bool, times: bool) -> bytes:
-    """Return the filter for commands that only Landlock confines: as `sockets`, and no attribute of a file changes.
-
-    times: allow setting the times of open files to now, as `touch` does with a new file.
-    """
-    to_now = (Rule("utimensat", errno.EPERM, 2, _AT_LEAST, 1), Rule("utimensat", errno.EPERM, 1, _AT_LEAST, 1))
-    times_rules = to_now if times else (Rule("utimensat"),)
-    reach = _WITH_NETWORK if network else _WITHOUT_NETWORK
-    return _program((*reach, *_BY_PATH, *_BY_DESCRIPTOR, *times_rules, *_BEYOND))
+def attributes() -> bytes:
+    """Return the filter for commands that only Landlock confines: no sockets, and no attribute of a file changes."""
+    return _program(_LOOKS, platform.machine())
 
 
-def _program(rules: tuple[Rule, ...]) -> bytes:
+@cache
+def _program(rules: tuple[Rule, ...], machine: str) -> bytes:
     """Compile rules to BPF. Raises OSError if the numbers of this machine's calls are not known."""
-    machine = platform.machine()
-    if machine not in _ARCHS:
-        raise OSError(f"there is no filter of system calls for {machine}")
-    numbers = _NUMBERS[machine] | _COMMON
-    code = [
+    allowed = syscalls.allowed(machine)
+    code: list[_Line] = [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, _ARCHS[machine]),
         (_RETURN, 0, 0, _FAIL | errno.ENOSYS),
         (_LOAD, 0, 0, _NUMBER),
     ]
-    if machine == "x86_64":
-        code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for rule in rules:
-        if rule.call not in numbers:
-            continue
-        fails = (_RETURN, 0, 0, _FAIL | rule.error)
-        if rule.argument is None:
-            code += [(_EQUAL, 0, 1, numbers[rule.call]), fails]
-            continue
-        low = _ARGUMENTS + 8 * rule.argument
-        tests = [(_LOAD, 0, 0, low), (rule.test, 0, 1, rule.value), fails]
-        if rule.test == _AT_LEAST and rule.call == "utimensat":  # of a pointer the upper half counts as well
-            tests += [(_LOAD, 0, 0, low + 4), (rule.test, 0, 1, rule.value), fails]
-        tests.append((_LOAD, 0, 0, _NUMBER))
-        code += [(_EQUAL, 0, len(tests), numbers[rule.call]), *tests]
-    code.append((_RETURN, 0, 0, _ALLOW))
+        if rule.call in allowed:
+            tests = _tests(rule)
+            code += [(_EQUAL, 0, len(tests), allowed[rule.call]), *tests]
+    for number in syscalls.refused(machine).values():
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    for first, last in _ranges(allowed.values()):
+        code += [(_AT_LEAST, 3, 0, last + 1), (_AT_LEAST, 0, 1, first)]
+        code += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
+    code.append((_RETURN, 0, 0, _FAIL | errno.ENOSYS))
     return b"".join(struct.pack("=HBBI", *line) for line in code)
+
+
+def _tests(rule: Rule) -> list[_Line]:
+    """Return the lines that a call of this name passes through; it goes on behind them if the rule is not about it."""
+    fails = [(_RETURN, 0, 0, _FAIL | rule.error)]
+    if rule.argument is None:
+        return fails
+    if rule.only_with:
+        argument, bits = rule.only_with
+        fails = [_load(argument), (_ANY_BIT, 0, 1, bits), *fails]
+    tests = [(_EQUAL, len(rule.unless) - at, 0, value) for at, value in enumerate(rule.unless)]
+    tests = tests or [(rule.test, 0, len(fails), rule.value)]
+    return [_load(rule.argument), *tests, *fails, (_LOAD, 0, 0, _NUMBER)]
+
+
+def _load(argument: int) -> _Line:
+    return (_LOAD, 0, 0, _ARGUMENTS + 8 * argument)
+
+
+def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return numbers as ranges, from the first to the last of each."""
+    found = list[tuple[int, int]]()
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found

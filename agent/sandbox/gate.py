@@ -31,8 +31,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PASSED = 3
 
 
-def main(given: int) -> None:
-    """Run the command. given: the descriptor of its input. Signals to the group end the command, but not the gate."""
+def main(given: int, folder: int) -> None:
+    """Run the command. Signals to the group end the command, but not the gate.
+
+    given: the descriptor of its input. folder: that of the folder in which it starts.
+    """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -42,6 +45,8 @@ def main(given: int) -> None:
         if not told.readline():
             return  # the service has died, or does not want the command any more
     launch = marshal.loads(bytes.fromhex(plan.decode()))
+    os.fchdir(folder)
+    os.close(folder)
     bounds = launch["bounds"]
     if bounds:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bounds["file"], bounds["file"]))
@@ -82,11 +87,11 @@ def _report(code: int, why: str) -> None:
 def _start(launch: "dict[str, Any]", given: int) -> int:
     """Start the command; returns its pid."""
     actions: list[Any] = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_CLOSE, given)]
-    if launch["passed"]:
-        reader, writer = os.pipe()
-        os.write(writer, launch["passed"])  # less than a pipe holds
-        os.close(writer)
-        actions.append((os.POSIX_SPAWN_DUP2, reader, _PASSED))
+    for number, content in enumerate(launch["passed"], _PASSED):
+        passed = os.memfd_create("passed")  # never less than `number`, so that none is overwritten
+        os.write(passed, content)
+        os.lseek(passed, 0, os.SEEK_SET)
+        actions.append((os.POSIX_SPAWN_DUP2, passed, number))
     argv = launch["argv"]
     return os.posix_spawn(
         argv[0],
@@ -156,4 +161,4 @@ def _free() -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

@@ -5,8 +5,6 @@ what must work, and reports the results; its traces are looked for outside as we
 result is cached for the life of this process.
 """
 
-import importlib.util
-import json
 import os
 import shutil
 import signal
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.sandbox.backends import Bubblewrap, Sandlock, Seatbelt
-from agent.sandbox.base import Kept, Sandbox, View, start_gate
+from agent.sandbox.base import Confinement, Launch, Sandbox, start_gate
 from agent.shell import Level
 
 Setting = Literal["auto", "bubblewrap", "sandlock", "seatbelt", "none"]
@@ -30,6 +28,7 @@ Setting = Literal["auto", "bubblewrap", "sandlock", "seatbelt", "none"]
 _PROBE = Path(__file__).with_name("probe.py")
 _SECONDS = 20.0  # for one probe; it takes a tenth of one
 _LONGEST_REASON = 300
+_SWAPS = 5  # of a path while another thread writes to it, for each target
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +60,7 @@ def _bubblewrap() -> Sandbox | str:
 
 
 def _sandlock() -> Sandbox | str:
-    if sys.platform != "linux":
-        return "it is for Linux"
-    found = importlib.util.find_spec("sandlock")
-    if found is None or found.origin is None:
-        return "not installed (pip install hark-bot[sandlock]; it has wheels for glibc on x86_64 and aarch64)"
-    return Sandlock(str(Path(found.origin).parents[1]))
+    return Sandlock() if sys.platform == "linux" else "it is for Linux"
 
 
 def _seatbelt() -> Sandbox | str:
@@ -92,7 +86,7 @@ def _proved(name: str) -> tuple[Sandbox | None, str]:
     if isinstance(sandbox, str):
         return None, sandbox
     try:
-        for level in ("look", "work"):
+        for level in sandbox.levels:
             if why := prove(sandbox, level):
                 return None, why
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -106,44 +100,56 @@ def prove(sandbox: Sandbox, level: Level) -> str:
     Blocking. Raises OSError, ValueError or SubprocessError when the test could not run.
     """
     with _planted() as house:
-        room, outside = house / "room", house / "outside"
-        kept = room / "AGENTS.md"
-        view = View(
-            level=level,
-            room=room,
-            folder=room,
-            environment={"PATH": "/usr/local/bin:/usr/bin:/bin"},
-            temporary=house / "temporary",
-            kept=Kept(files=(kept,)) if level == "work" else Kept(),
-            hidden=(room / "hidden",),
+        room, outside, state = house / "room", house / "outside", house / "state"
+        confinement = Confinement(
+            sandbox=sandbox,
+            why="",
+            hidden=(state, room / "hidden"),
+            kept=("AGENTS.md",),
+            temporary=state / "commands",
         )
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+        python = os.path.realpath(sys.executable)
         with _listening(house) as (targets, reached), _another() as other:
-            asked = {"level": level, "outside": str(outside), "other": other.pid, **targets}
-            python = os.path.realpath(sys.executable)
-            argv = (python, "-I", "-S", "-c", _PROBE.read_text(), json.dumps(asked))
-            said = _run(sandbox, view, argv)
-            wrong = [*said, *reached()]
+            about = {"level": level, "outside": outside, "state": state, "swaps": _SWAPS, "other": other.pid}
+            words = (f"{name}={value}" for name, value in (about | targets).items())
+            argv = (python, "-I", "-S", "-c", _PROBE.read_text(), *words)
+            launch = confinement.launch(level, room, room, environment, argv)
+            before = _state(house)
+            wrong = _run(launch, room)
+            wrong += reached(level == "network")
             if other.poll() is not None:
                 wrong.append("ended another program")
-        state = [(path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in _precious(house)]
-        if any(one != (b"secret", 0o100600, 0) for one in state):
+        if _state(house) != before:
             wrong.append("changed a file that it must not")
         return f"a command in it {'; '.join(wrong)}" if wrong else ""
 
 
 def _precious(house: Path) -> tuple[Path, ...]:
-    return house / "outside" / "secret", house / "room" / "AGENTS.md", house / "room" / "hidden" / "secret"
+    room = house / "room"
+    inside = (room / "hidden/secret", room / "AGENTS.md", room / ".git/config", room / ".git/hooks/kept")
+    return house / "outside/secret", house / "state/secret", *inside
+
+
+def _state(house: Path) -> list[object]:
+    """Return what must stay as it is."""
+    files = [path for path in _precious(house) if path.exists()]
+    folders = ("outside", "room/.git", "room/.git/hooks", "room/.git/hooks/folder", "room/memory")
+    return [
+        *((path, path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in files),
+        *(sorted(os.listdir(house / name)) for name in folders if (house / name).is_dir()),
+    ]
 
 
 @contextmanager
 def _planted() -> Iterator[Path]:
-    """Make a folder with files that a command may see, and files that it must not."""
+    """Make folders as a service has them, with files that a command may see, and files that it must not."""
     # Not in /tmp, because a sandbox puts an empty folder there.
     place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="hark-", dir=place) as folder:
         house = Path(folder).resolve()
-        for name in ("room", "room/hidden", "outside", "temporary"):
-            (house / name).mkdir()
+        for name in ("room/hidden", "room/.git/hooks/folder", "room/memory", "outside", "state"):
+            (house / name).mkdir(parents=True)
         for path in _precious(house):
             path.write_bytes(b"secret")
             path.chmod(0o600)
@@ -152,41 +158,44 @@ def _planted() -> Iterator[Path]:
 
 
 @contextmanager
-def _listening(house: Path) -> Iterator[tuple[dict[str, object], Callable[[], list[str]]]]:
-    """Open sockets outside of the sandbox; yields their addresses and a function that says which were reached."""
+def _listening(house: Path) -> Iterator[tuple[dict[str, object], Callable[[bool], list[str]]]]:
+    """Open sockets outside of the sandbox; yields their addresses and a function that says which were reached.
+
+    It is told whether the network may be reached.
+    """
     with ExitStack() as stack:
-        tcp, udp, near, far = (
+        tcp, udp, near, far, letters = (
             stack.enter_context(socket.socket(family, kind))
             for family, kind in (
                 (socket.AF_INET, socket.SOCK_STREAM),
                 (socket.AF_INET, socket.SOCK_DGRAM),
                 (socket.AF_UNIX, socket.SOCK_STREAM),
                 (socket.AF_UNIX, socket.SOCK_STREAM),
+                (socket.AF_UNIX, socket.SOCK_DGRAM),
             )
         )
         paths = str(house / "room" / "near"), str(house / "outside" / "far")
-        for one, where in ((tcp, ("127.0.0.1", 0)), (udp, ("127.0.0.1", 0)), (near, paths[0]), (far, paths[1])):
+        here, letterbox = ("127.0.0.1", 0), str(house / "room" / "letters")
+        for one, where in ((tcp, here), (udp, here), (near, paths[0]), (far, paths[1]), (letters, letterbox)):
             one.bind(where)
             one.setblocking(False)
         for one in (tcp, near, far):
             one.listen()
 
-        def reached() -> list[str]:
+        def reached(network: bool) -> list[str]:
             found = []
             for one, words in ((tcp, "TCP"), (near, "a Unix socket"), (far, "a Unix socket outside")):
-                try:
+                with suppress(BlockingIOError):
                     one.accept()[0].close()
                     found.append(f"reached {words}")
-                except BlockingIOError:
-                    pass
-            try:
-                udp.recv(1)
-                found.append("reached UDP")
-            except BlockingIOError:
-                pass
-            return found
+            for one, words in ((udp, "UDP"), (letters, "a Unix socket by a datagram")):
+                with suppress(BlockingIOError):
+                    one.recv(1)
+                    found.append(f"reached {words}")
+            return [words for words in found if not (network and words in ("reached TCP", "reached UDP"))]
 
-        yield {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "sockets": paths}, reached
+        ports = {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1]}
+        yield {**ports, "near": paths[0], "far": paths[1], "letters": letterbox}, reached
 
 
 @contextmanager
@@ -199,12 +208,11 @@ def _another() -> Iterator[subprocess.Popen[bytes]]:
             other.kill()
 
 
-def _run(sandbox: Sandbox, view: View, argv: tuple[str, ...]) -> list[str]:
+def _run(launch: Launch, folder: Path) -> list[str]:
     """Run the probe; returns what it could do though it must not. Raises ValueError when it reports nothing."""
-    launch = sandbox.launch(view, argv)
     ours, its = socket.socketpair()
     with ours, open(os.devnull, "rb") as nothing, its:
-        gated = start_gate(its, nothing.fileno(), subprocess.PIPE, view.folder)
+        gated = start_gate(its, nothing.fileno(), subprocess.PIPE, folder)
         its.close()
         with gated:
             try:
@@ -214,6 +222,6 @@ def _run(sandbox: Sandbox, view: View, argv: tuple[str, ...]) -> list[str]:
                 with suppress(ProcessLookupError):
                     os.killpg(gated.pid, signal.SIGKILL)
     said = output.decode(errors="replace").strip().splitlines()
-    if not said or not said[-1].startswith("["):
+    if not said or said[-1] != "over":
         raise ValueError(said[-1] if said else "it said nothing")
-    return [str(one) for one in json.loads(said[-1])]
+    return said[:-1]

@@ -11,8 +11,10 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agent.errors import ToolError
+from agent.sandbox.base import repositories
 from agent.shell import Level
 from agent.tools.base import CallContext
 from agent.tools.leftovers import start_time
@@ -32,6 +34,20 @@ _WHO = "badger crane deer falcon finch fox hare heron lynx marten otter owl rave
 
 # Starts a command; its output is passed to the argument.
 Make = Callable[[Callable[[bytes], None]], GatedProcess]
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Where a sandbox lets a command write."""
+
+    room: Path
+    # Those that were there before: what leads git in them is kept from the command.
+    repositories: frozenset[Path]
+
+    @classmethod
+    def of(cls, room: Path) -> "Writes":
+        """Return it as it is now. Blocking."""
+        return cls(room, repositories(room))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -58,6 +74,8 @@ class Running:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     wanted: "asyncio.Future[str]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     overflow: Overflow
+    # Where the sandbox lets it write; None: nowhere, or no sandbox holds it.
+    writes: Writes | None = None
     _looks: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -130,11 +148,22 @@ class Background:
         self._monotonic = monotonic
         self._known: dict[str, Running] = {}
         self._watchers: set[asyncio.Task[None]] = set()
+        # Repositories that were made in a room while a command that has ended could write in it.
+        self._meanwhile: dict[Path, frozenset[Path]] = {}
 
     async def start(
-        self, make: Make, command: str, level: Level, seconds: float, context: CallContext, traced: Traced
+        self,
+        make: Make,
+        command: str,
+        level: Level,
+        seconds: float,
+        context: CallContext,
+        traced: Traced,
+        writes: Writes | None = None,
     ) -> Running:
-        """Start a command that outlives the turn of its call. seconds: its time limit. traced: is entered for it.
+        """Start a command that outlives the turn of its call.
+
+        seconds: its time limit. traced: is entered for it. writes: as it was before the sandbox was made.
 
         Raises ToolError when too many commands run, and what `make` raises; in both cases nothing has run.
         """
@@ -147,6 +176,7 @@ class Background:
             key=key,
             traced=traced,
             overflow=overflow,
+            writes=writes,
         )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(traced)
@@ -160,6 +190,19 @@ class Background:
             self._watchers.add(watcher)
             watcher.add_done_callback(self._watchers.discard)
         return one
+
+    def made_meanwhile(self, room: Path) -> frozenset[Path]:
+        """Return the repositories of a room that were made while a command in the background could write there.
+
+        What leads git in these is not kept from it. Blocking.
+        """
+        past = self._meanwhile.get(room, frozenset())
+        known = tuple(self._known.values())
+        running = [one.writes for one in known if one.writes and one.writes.room == room and not one.ending]
+        if not past and not running:
+            return frozenset()
+        found = repositories(room)
+        return (found & past).union(*(found - one.repositories for one in running))
 
     def of(self, session_key: str) -> Sequence[Running]:
         """Return the commands of a session, the oldest first. Of those that have ended only the newest are kept."""
@@ -227,5 +270,8 @@ class Background:
                 ended.cancel()
                 why = one.wanted.result() if one.wanted.done() else f"stopped after its time limit of {seconds:g} s"
             status = await one.process.end(END_SECONDS if why else 0)
+        if (writes := one.writes) is not None:
+            made = await asyncio.to_thread(repositories, writes.room) - writes.repositories
+            self._meanwhile[writes.room] = self._meanwhile.get(writes.room, frozenset()) | made
         one.is_over(why or ending(status, one.process.why), self._monotonic())
         await self._over(one)

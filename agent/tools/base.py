@@ -69,6 +69,9 @@ class Ask:
     seconds: float | None = None
     # What the model is told when nobody decided in time.
     otherwise: str = "Nobody decided in time whether this call may run. It was not executed."
+    # What the model is told at once where nobody can be asked: in heartbeat turns, jobs and turns of programs. Empty:
+    # the request waits there too.
+    alone: str = ""
     # Whether the call runs even if nobody decided in time.
     runs_unanswered: bool = False
     # The calls of one step that are decided together, in order; empty: it is about one call.

@@ -28,7 +28,7 @@ from agent.errors import ToolError
 from agent.message import Provenance, ToolOutput, merged
 from agent.sandbox.base import Confinement, Launch
 from agent.shell import SAFE_ENVIRONMENT, Level, is_harmless_variable
-from agent.tools.background import Background
+from agent.tools.background import Background, Writes
 from agent.tools.base import Ask, CallContext, Parameters, Refused, Sink, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.lineage import Lineage, Origins, Traced
@@ -165,7 +165,17 @@ class ExecTool(Tool[ExecParameters]):
             session_key=context.session_key,
             only_look=context.as_guest,
             unruled=unruled,
+            on_host=self._led_by_others,
         )
+
+    def _led_by_others(self) -> list[str]:
+        """Say for which repositories no rule speaks, because a command could write into what leads git there."""
+        made = sorted(self._background.made_meanwhile(self._workspace.root))
+        return [
+            f"`{path.parent.relative_to(self._workspace.root)}` was made while a command in the background could write "
+            "there, so `git` may run what that command put there."
+            for path in made
+        ]
 
     def _ask(self, parameters: ExecParameters, folder: Path, verdict: Verdict, context: CallContext) -> Ask | None:
         command, limit = parameters.command, parameters.timeout_seconds
@@ -180,6 +190,7 @@ class ExecTool(Tool[ExecParameters]):
             facts=(*(() if verdict.missed else (self._permission.shown(verdict.level),)), *_facts(parameters)),
             risks=verdict.risks,
             rules=verdict.rules,
+            alone=verdict.alone if verdict.missed else "",
         )
 
     async def sink(self, parameters: ExecParameters, context: CallContext) -> Sink:
@@ -198,19 +209,31 @@ class ExecTool(Tool[ExecParameters]):
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
+        opened = await asyncio.to_thread(self._workspace.opened, parameters.cwd)
+        try:
+            return await self._run(parameters, context, opened)
+        finally:
+            os.close(opened)
+
+    async def _run(self, parameters: ExecParameters, context: CallContext, opened: int) -> ToolOutput:
+        """Do the same. opened: the descriptor of the folder, so that its name is read once, before the decision."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
         ask = self._ask(parameters, folder, verdict, context)
         if ask is not None and (context.decision is None or not context.decision.allows(ask)):
             raise ToolError("It was not executed: what was allowed is no longer what would run. Call it once more.")
-        make = partial(GatedProcess, await self._launch(parameters, folder, verdict.level), folder)
+        writes = None
+        if parameters.background and verdict.level in ("work", "network"):
+            writes = await asyncio.to_thread(Writes.of, self._workspace.root)
+        launch = await self._launch(parameters, folder, verdict.level)
         before = await self._readable(parameters.command, verdict)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
+        make = partial(GatedProcess, launch, opened)
         try:
             if parameters.background:
-                output = await self._in_background(make, verdict.level, parameters, context, traced)
+                output = await self._in_background(make, verdict.level, parameters, context, traced, writes)
             else:
                 output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
@@ -256,10 +279,11 @@ class ExecTool(Tool[ExecParameters]):
         parameters: ExecParameters,
         context: CallContext,
         traced: Traced,
+        writes: Writes | None,
     ) -> ToolOutput:
         seconds = min(parameters.timeout_seconds or BACKGROUND_SECONDS, MOST_BACKGROUND_SECONDS)
         make = partial(make, has_input=True)
-        one = await self._background.start(make, parameters.command, level, seconds, context, traced)
+        one = await self._background.start(make, parameters.command, level, seconds, context, traced, writes)
         try:
             await one.wait(EARLY_SECONDS, to_end=True)
         except asyncio.CancelledError:

@@ -19,6 +19,8 @@ _PARENT = 4 - 3
 _START_TIME = 22 - 3
 _ROUNDS = 50
 _PAUSE = 0.001
+_LAST_SECONDS = 2.0
+"""How long a killed process may take to end, on a machine that has much else to do."""
 
 
 def start_time(pid: int) -> str | None:
@@ -79,7 +81,7 @@ def end_tree(leader: int, gone: Callable[[], bool]) -> None:
 def end_leftover(pid: int, pid_started: str) -> bool:
     """End the tree of a gate that a crash left, if `pid` is still the process that started at `pid_started`.
 
-    Returns whether that process has ended, now or before. Blocks for a few milliseconds.
+    Returns whether that process has ended, now or before. Blocks for a few milliseconds, on a busy machine for longer.
     """
 
     def gone() -> bool:
@@ -88,6 +90,9 @@ def end_leftover(pid: int, pid_started: str) -> bool:
     with suppress(ProcessLookupError):
         if not gone() and os.getpgid(pid) == pid != os.getpgrp():
             end_tree(pid, gone)
+            deadline = time.monotonic() + _LAST_SECONDS
+            while not gone() and time.monotonic() < deadline:
+                time.sleep(_PAUSE)
     return gone()
 
 

@@ -33,6 +33,11 @@ _SHOWN: dict[Level, str] = {
     "network": "It may change files of the workspace and use the network: in the sandbox.",
     "host": "It runs on this machine itself, outside of the sandbox, with all rights of the service.",
 }
+# What the model is told of a command that runs on the host for lack of a sandbox, where nobody can be asked.
+_ALONE = (
+    "It was not executed: the sandbox of this machine holds only commands that look, so a person must decide. Nobody "
+    "can be asked here. The operator can install bubblewrap, or add a rule for this command to tools.exec.allowlist."
+)
 _NO_SANDBOX = "No sandbox holds commands in here, so it runs on this machine itself, with all rights of the service."
 
 
@@ -50,6 +55,8 @@ class Verdict:
     rules: tuple[Rule, ...] = ()
     # Whether rules of the operator alone allow it.
     by_operator: bool = False
+    # Why it is refused where nobody can be asked; empty: the request waits there as well.
+    alone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +72,8 @@ class Permission:
     # Whether commands in the sandbox may write in their room, or use the network, without a question.
     in_sandbox: Literal["ask", "allow"]
     network: Literal["ask", "allow", "deny"]
-    # Whether there is a sandbox.
-    confined: bool
+    # The levels at which a sandbox holds commands; those of the others run on the host.
+    held: Collection[Level]
     judge: Judge
     # Returns what people have allowed in a session, grants for other tools included.
     grants: Callable[[str], Collection[str]] = lambda session_key: ()
@@ -81,37 +88,42 @@ class Permission:
         session_key: str = "",
         only_look: bool = False,
         unruled: Sequence[str] = (),
+        on_host: Callable[[], Sequence[str]] = tuple,
     ) -> Verdict:
         """Decide at which level a command runs, and whether a person must be asked. Blocking. Raises Refused.
 
         needs: the level that the model asked for. session_key: of the session in which the command runs. only_look:
         whether the caller may have no other level. unruled: sentences about what no rule covers besides the line; above
-        the level "work" a person is asked about these.
+        the level "work" a person is asked about these. on_host: returns more of them for a command of the host.
         """
         grants = self.grants(session_key)
         granted = [load_rule(grant.removeprefix(GRANT)) for grant in grants if grant.startswith(GRANT)]
         judgement = self.judge.judge(command, folder, granted, environment)
-        level = self._level(needs, judgement, only_look)
+        wanted = self._level(needs, judgement, only_look)
+        level: Level = wanted if wanted in self.held else "host"
         beyond = tuple(unruled) if level in ("network", "host") else ()
-        free = self._is_free(level) or (not self.confined and command in HARMLESS and not beyond)
+        beyond += tuple(on_host()) if level == "host" else ()
+        free = self._is_free(level) or (not self.held and command in HARMLESS and not beyond)
         covered = rank(_ruled(judgement)) >= rank(level) and not beyond
         missed = () if free or covered else (self.shown(level), *judgement.unread, *beyond)
         own = covered and rank(_ruled(self.judge.judge(command, folder, (), environment))) >= rank(level)
         rules = () if beyond or judgement.writes else judgement.rules(level)
-        return Verdict(level, missed, judgement.risks, rules, own)
+        alone = _ALONE if self.held and wanted != level else ""
+        return Verdict(level, missed, judgement.risks, rules, own, alone)
 
     def shown(self, level: Level) -> str:
         """Say to people what a command may do at a level."""
-        return _SHOWN[level] if self.confined else _NO_SANDBOX
+        return _SHOWN[level] if self.held else _NO_SANDBOX
 
     def _level(self, needs: Level | None, judgement: Judgement, only_look: bool) -> Level:
-        if only_look and not self.confined:
+        """Return the level that a command needs. Raises Refused."""
+        if only_look and not self.held:
             raise Refused("It was not executed: whoever asks may only look, and there is no sandbox here to look from.")
         if only_look and needs not in (None, "look"):
             raise Refused(f"It was not executed: whoever asks may only look, so needs: {needs} is not for them.")
         if needs == "network" and self.network == "deny":
             raise Refused("It was not executed: no command may use the network here (tools.exec.network: deny).")
-        if not self.confined:
+        if not self.held:
             return "host"
         if needs is None and not only_look:
             return self._unsaid(judgement)
@@ -129,7 +141,7 @@ class Permission:
     def _is_free(self, level: Level) -> bool:
         """Whether every command may run at a level without a question."""
         full = self.security == "full"
-        return self.confined and (
+        return level in self.held and (
             level == "look"
             or (level == "work" and (full or self.in_sandbox == "allow"))
             or (level == "network" and (full or self.network == "allow"))
@@ -148,11 +160,13 @@ class Permission:
         facts: Sequence[str] = (),
         risks: Sequence[str] = (),
         rules: Sequence[Rule] = (),
+        alone: str = "",
     ) -> Ask | None:
         """Return what a person must decide; None: the command may run. Raises Refused when nobody may be asked.
 
         bound: JSON values of everything that the decision is bound to. missed: why the command is not allowed. facts:
         what else a person should know. rules: what would allow the command for good.
+        alone: see Verdict.
         """
         if missed and self.asking == "off":
             raise Refused(
@@ -170,6 +184,7 @@ class Permission:
             grants=tuple(f"{GRANT}{rule_json(rule)}" for rule in rules),
             granted="; ".join(map(_in_words, rules)) + (", in every conversation" if rules else ""),
             otherwise="Nobody decided in time. It was not executed, and nothing of it has happened.",
+            alone=alone,
             runs_unanswered=self.fallback == "full" or (self.fallback == "allowlist" and not missed),
         )
 

@@ -33,7 +33,7 @@ class GatedProcess:
     def __init__(
         self,
         launch: Launch,
-        folder: Path,
+        folder: Path | int,
         output: Callable[[bytes], None],
         abort_seconds: float = ABORT_SECONDS,
         *,
@@ -41,7 +41,7 @@ class GatedProcess:
         given: bytes = b"",
         errors: int = subprocess.STDOUT,
     ) -> None:
-        """Start the gate of a command, in its folder.
+        """Start the gate of a command, in its folder (or a descriptor of it, which is not kept).
 
         abort_seconds: the time between TERM and KILL when an exception or a cancellation ends the block. has_input:
         whether `write` can be used; otherwise the input is `given`. errors: the descriptor that takes what the command

@@ -143,6 +143,11 @@ class Workspace:
         with self.descend(parts):
             return self.root.joinpath(*parts)
 
+    def opened(self, path: str) -> int:
+        """Return a descriptor of an existing folder, which no name decides about any more; the caller closes it."""
+        with self.descend(self.relative(path)) as folder:
+            return os.dup(folder)
+
     @contextmanager
     def descend(self, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
         """Open the folder at `parts` without following any link. create: make missing folders (0700)."""

@@ -29,7 +29,7 @@ from bot.people.people import chat_of
 from bot.persistence.approvals import ANYONE, Approval, Choice, Request
 from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.turns import Turn
+from bot.persistence.turns import BY_THEMSELVES, Turn
 from bot.store.store import Store
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
@@ -88,6 +88,8 @@ class Requests:
         StoreUnavailable.
         """
         approvers, place = self._who(turn, ask), turn.place
+        if ask.alone and (turn.kind in BY_THEMSELVES or place.kind is ChatKind.API):
+            return Decision("expired", ask.digest, ask.alone)
         if not approvers and not (place.kind in LOCAL and is_trusted(turn.messages[-1])):
             reason = words.nobody(ask)
             if place.kind is not ChatKind.API:

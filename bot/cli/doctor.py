@@ -20,7 +20,7 @@ from agent import models
 from agent.errors import ModelError
 from agent.message import Message, Text
 from agent.models.base import ModelRequest, ModelSpec
-from agent.sandbox.base import Confinement
+from agent.sandbox.base import ONLY_LOOKS, Confinement
 from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
@@ -122,7 +122,8 @@ async def _held(config: Config, sandbox: str) -> Finding:
     if not sandbox:
         proved = await asyncio.to_thread(choose, config.tools.exec.sandbox)
         sandbox = Confinement(sandbox=proved.sandbox, why=proved.why).shown
-    return Finding("note" if sandbox.startswith("none") else "ok", "sandbox", sandbox)
+    smaller = sandbox.startswith("none") or ONLY_LOOKS in sandbox
+    return Finding("note" if smaller else "ok", "sandbox", sandbox)
 
 
 def _unused(config: Config, environ: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import structlog
 
+from agent.sandbox.base import ONLY_LOOKS
 from bot.cli.home import beginning, is_begun, note
 from bot.config.checks import warnings
 from bot.config.file import ConfigFile
@@ -135,12 +136,12 @@ def _held(config: Config, sandbox: str) -> str:
     """Where commands run, for whoever starts the service."""
     if config.tools.exec.security == "deny":
         return "Commands: none run (tools.exec.security: deny)."
-    if config.tools.exec.security == "full":
+    if config.tools.exec.security == "full" and ONLY_LOOKS not in sandbox:
         return (
             f"Sandbox for commands: {sandbox}. With tools.exec.security: full they run there without a question, with "
             "network and in the workspace; what is to run outside of it is asked about."
         )
-    return f"Sandbox for commands: {sandbox}."
+    return f"Sandbox for commands: {sandbox.rstrip('.')}."
 
 
 def _command() -> Iterator[str]:

@@ -222,7 +222,7 @@ def _sandbox(of: Audited) -> Iterator[Finding]:
 
 def _exec(of: Audited) -> Iterator[Finding]:
     settings = of.config.tools.exec
-    if settings.security == "full":
+    if settings.security == "full" and not of.sandbox.startswith("sandlock"):  # which holds only looks
         text = "All commands that the sandbox holds run without a question, with network."
         yield Finding("exec-full", "note", "tools.exec.security", text, "tools.exec.security: allowlist")
     for key in ("ask_fallback",) * (settings.ask_fallback == "full") + ("ask",) * (settings.ask == "off"):

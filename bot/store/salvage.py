@@ -160,7 +160,8 @@ def _rescue(damaged: Path, rescued: Path) -> tuple[dict[str, int], tuple[str, ..
     rescued.touch(mode=0o600)
     with _opened(damaged) as source, contextlib.closing(sqlite3.connect(rescued, isolation_level=None)) as target:
         target.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        migrate(target, _version(source))
+        version = _version(source)
+        migrate(target, None if version == newest_version() else version)
         target.execute("PRAGMA foreign_keys=OFF")
         target.execute("BEGIN")
         tables = [_Table(source, target, name) for (name,) in target.execute(_TABLES).fetchall()]

@@ -141,10 +141,7 @@ async def test_arguments_without_end_are_asked_for_three_times_and_never_execute
 async def test_the_cuts_of_a_turn_are_counted_over_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hang = Hang()
-        hark.model.add(Say("One "), OVER)
-        hark.model.add(Say("two "), OVER)
-        hark.model.add(hang)
-        await hark.write("tell me")
+        await hark.write("tell me", answers=[(Say("One "), OVER), (Say("two "), OVER), hang])
         await hang.entered()
     async with running(tmp_path) as hark:
         hark.model.add(Say("three"), OVER)
@@ -162,8 +159,7 @@ async def test_a_broken_stream_counts_as_no_cut_of_the_limit(tmp_path: Path) -> 
         hark.model.add(Say(paragraphs[0] + paragraphs[1] + "half"), Break(after_chunks=9))
         for text in paragraphs[2:4]:
             hark.model.add(Say(text), OVER)
-        hark.model.add(Say(paragraphs[4]))
-        reply = await hark.say("tell me")
+        reply = await hark.say("tell me", answers=[Say(paragraphs[4])])
         assert (said(hark), reply.outcome) == ("".join(paragraphs), Outcome.COMPLETED)
 
 
@@ -180,28 +176,24 @@ async def test_a_call_in_an_answer_at_the_limit_is_not_executed(tmp_path: Path) 
         assert [request.messages[-1].text for request in hark.model.requests[1:3]] == [CUT_NOTE, UNSAID_NOTE]
 
 
-async def test_an_answer_that_reaches_the_limit_before_it_says_anything(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        for _ in range(3):
-            hark.model.add(Think("hm, " * 50), OVER)
-        reply = await hark.say("hello")
-        assert (reply.texts, reply.outcome) == ([CUT_OFF], Outcome.LIMIT)
-        assert hark.model.unused == 0
-        assert (await hark.say("hello?")).outcome is Outcome.COMPLETED
+async def test_an_answer_that_reaches_the_limit_before_it_says_anything(hark: Hark) -> None:
+    for _ in range(3):
+        hark.model.add(Think("hm, " * 50), OVER)
+    reply = await hark.say("hello")
+    assert (reply.texts, reply.outcome) == ([CUT_OFF], Outcome.LIMIT)
+    assert hark.model.unused == 0
+    assert (await hark.say("hello?")).outcome is Outcome.COMPLETED
 
 
 async def test_at_the_limit_of_steps_nothing_goes_on(tmp_path: Path) -> None:
     async with running(tmp_path, config={"agent": {"max_steps": 1}}, tools=acting) as hark:
-        hark.model.add(Call("act"))
-        hark.model.add(Say("So far "), OVER)
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=[Call("act"), (Say("So far "), OVER)])
         assert (reply.texts, reply.outcome) == (["So far", CUT_OFF], Outcome.LIMIT)
 
 
 async def test_a_filtered_answer_says_so(tmp_path: Path) -> None:
     async with running(tmp_path, tools=acting) as hark:
-        hark.model.add("The first half of", Call("act"), Stop("refusal"))
-        reply = await hark.say("tell me")
+        reply = await hark.say("tell me", answers=[("The first half of", Call("act"), Stop("refusal"))])
         assert reply.texts == ["The first half of", wording.ENDED_EARLY["refusal"]]
         assert reply.outcome is Outcome.COMPLETED
         assert hark.stored.calls() == []
@@ -224,8 +216,7 @@ async def test_silence_ends_the_turn_without_another_answer(tmp_path: Path) -> N
         )
         reply = await hark.say("(to somebody else)")
         rows = hark.stored.calls("call_id", "state")
-        hark.model.add("Yes?")
-        after = await hark.say("hello?")
+        after = await hark.say("hello?", answers=["Yes?"])
     assert reply.texts == ["This stands in a paragraph."]
     assert (reply.outcome, len(reply.of(MessageStart))) == (Outcome.COMPLETED, 1)
     assert rows == [("one", "done"), ("two", "done")]
@@ -236,13 +227,9 @@ async def test_silence_ends_the_turn_without_another_answer(tmp_path: Path) -> N
 
 async def test_silence_that_is_called_wrongly_is_none(tmp_path: Path) -> None:
     async with running(tmp_path, config={"tools": {"deny": ["stay_*"]}}) as hark:
-        hark.model.add(Call(STAY_SILENT))
-        hark.model.add("It is denied here.")
-        denied = await hark.say("hello")
+        denied = await hark.say("hello", answers=[Call(STAY_SILENT), "It is denied here."])
     async with running(tmp_path) as hark:
-        hark.model.add(Call(STAY_SILENT, '{"reason": '))
-        hark.model.add("So I speak.")
-        wrong = await hark.say("hello")
+        wrong = await hark.say("hello", answers=[Call(STAY_SILENT, '{"reason": '), "So I speak."])
     assert (denied.texts, wrong.texts) == (["It is denied here."], ["So I speak."])
 
 
@@ -253,9 +240,7 @@ async def test_what_came_meanwhile_is_answered(tmp_path: Path) -> None:
         return "done"
 
     async with running(tmp_path, tools=tool("act", steered)) as hark:
-        hark.model.add(Call(STAY_SILENT), Call("act"))
-        hark.model.add("That, yes.")
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", answers=[(Call(STAY_SILENT), Call("act")), "That, yes."])
         assert texts(hark.model.requests[1], "user")[-1].endswith("and this?")
     assert reply.texts == ["That, yes."]
 
@@ -281,10 +266,8 @@ async def test_a_change_that_failed_for_good_is_told(tmp_path: Path, answers: li
     async with running(tmp_path) as hark:
         for calls in answers:
             hark.model.add(*calls)
-        hark.model.add("All is well.")
-        reply = await hark.say("write it down")
-        hark.model.add("Good day.")
-        later = await hark.say("hello")
+        reply = await hark.say("write it down", answers=["All is well."])
+        later = await hark.say("hello", answers=["Good day."])
     assert reply.texts[0] == "All is well."
     assert [text.startswith(LINE) for text in reply.texts[1:]] == [True] * told
     assert later.texts == ["Good day."]
@@ -301,9 +284,7 @@ async def test_a_change_that_failed_for_good_is_told(tmp_path: Path, answers: li
 )
 async def test_an_exit_code_is_a_result_and_no_failure(tmp_path: Path, command: Json, told: list[str]) -> None:
     async with running(tmp_path, config={"tools": {"exec": {"security": "full"}}}) as hark:
-        hark.model.add(Call("exec", command))
-        hark.model.add("There is none.")
-        reply = await hark.say("is there a b?")
+        reply = await hark.say("is there a b?", answers=[Call("exec", command), "There is none."])
     assert reply.texts[0] == "There is none."
     assert [text.startswith(line) for text, line in zip(reply.texts[1:], told, strict=True)] == [True] * len(told)
 
@@ -312,9 +293,7 @@ async def test_what_people_denied_is_no_failure(tmp_path: Path) -> None:
     tool = AskingTool()
     tool.changes = True
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("As you like.")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "As you like."])
         assert await hark.service.parts.requests.decide(await approval(hark), Choice(verdict="denied"), "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end of the turn")
         await hark.delivered()

@@ -55,8 +55,7 @@ def names(events: list[Any]) -> list[str]:
 
 async def test_a_plain_answer(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.model.add(Think("hm"), "Good day.")
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", answers=[(Think("hm"), "Good day.")])
         turn = reply.end.run.turn_id
         stored = [(event["id"], event["type"]) for event in hark.stored.events()]
     assert reply.texts == ["Good day."]
@@ -77,9 +76,7 @@ async def test_a_plain_answer(tmp_path: Path) -> None:
 
 async def test_a_tool_call(tmp_path: Path) -> None:
     async with running(tmp_path, tools=tool("act", answer_label)) as hark:
-        hark.model.add("Let me see.", Call("act", {"label": "a"}, id="one"))
-        hark.model.add("Done.")
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=[("Let me see.", Call("act", {"label": "a"}, id="one")), "Done."])
         turn = reply.end.run.turn_id
         stored = [event["id"] for event in hark.stored.events()]
     assert reply.texts == ["Let me see.", "Done."]
@@ -116,8 +113,7 @@ async def test_calls_that_are_safe_in_parallel_give_results_in_call_order(tmp_pa
 
     async with running(tmp_path, tools=tool("act", one_after_the_other, parallel_safe=True)) as hark:
         hark.model.add(*(Call("act", {"label": label}, id=label) for label in "abc"))
-        hark.model.add("Done.")
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=["Done."])
     assert [(result.call_id, result.text) for result in results(hark, 2)] == [(c, f"did {c}") for c in "abc"]
     assert [event.call_id for event in reply.of(ToolExecutionStart)] == ["a", "b", "c"]
     assert [event.call_id for event in reply.of(ToolExecutionEnd)] == ["a", "b", "c"]
@@ -146,8 +142,7 @@ async def test_only_neighbours_that_are_safe_run_side_by_side(tmp_path: Path) ->
     async with running(tmp_path, tools=both) as hark:
         asked = (("safe", "a"), ("safe", "b"), ("alone", "c"), ("alone", "d"), ("safe", "e"), ("nobody", "f"))
         hark.model.add(*(Call(name, {"label": label}, id=label) for name, label in asked))
-        hark.model.add("Done.")
-        await hark.say("do it")
+        await hark.say("do it", answers=["Done."])
     assert seen == {"a": {"a", "b"}, "b": {"a", "b"}, "c": {"c"}, "d": {"d"}, "e": {"e"}}
     assert [result.call_id for result in results(hark, 2)] == list("abcdef")
 
@@ -160,9 +155,7 @@ async def test_a_call_is_stored_as_running_before_it_runs_and_never_both(tmp_pat
         return label
 
     async with running(tmp_path, tools=tool("look", look)) as hark:
-        hark.model.add(Call("look", id="a"), Call("look", id="b"))
-        hark.model.add("Done.")
-        await hark.say("do it")
+        await hark.say("do it", answers=[(Call("look", id="a"), Call("look", id="b")), "Done."])
         states.append(hark.stored.calls("call_id", "state"))
     assert states == [
         [("a", "running"), ("b", "asked")],
@@ -202,9 +195,7 @@ async def test_a_tool_that_cancels_itself_is_an_error_and_not_a_stop(tmp_path: P
         raise asyncio.CancelledError
 
     async with running(tmp_path, tools=tool("act", give_up)) as hark:
-        hark.model.add(Call("act", id="a"))
-        hark.model.add("I see.")
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=[Call("act", id="a"), "I see."])
         assert reply.texts == ["I see."]
         assert reply.end.run.attempt == 1
     (result,) = results(hark, 2)
@@ -217,9 +208,7 @@ async def test_call_ids_are_unique_whatever_the_model_writes(tmp_path: Path) -> 
         hark.model.add(Call("act", {"label": "c"}, id="x"), Call("act", {"label": "d"}, id=""))
         hark.model.add("Done.")
         await hark.say("do it")
-        hark.model.add(Call("act", {"label": "e"}, id="x"))
-        hark.model.add("Done again.")
-        await hark.say("once more")
+        await hark.say("once more", answers=[Call("act", {"label": "e"}, id="x"), "Done again."])
     found = results(hark, 5)
     assert [result.text for result in found] == ["did a", "did b", "did c", "did d", "did e"]
     assert len({result.call_id for result in found}) == 5
@@ -235,8 +224,7 @@ async def test_call_ids_are_unique_when_the_first_has_left_the_context(tmp_path:
         for label in "abcdefgh":
             hark.model.add(Call("act", {"label": label}, id="x"))
         hark.model.whenever("Write a summary", "The letters were acted upon.")
-        hark.model.add("Done.")
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=["Done."])
         assert reply.texts == ["Done."]
     assert len(results(hark, 9)) < 8
 
@@ -255,8 +243,7 @@ async def test_the_limit_of_steps_ends_with_words(tmp_path: Path) -> None:
         assert last.tools == hark.model.requests[0].tools
         assert texts(last, "user")[1:] == [LIMIT_NOTE]
 
-        hark.model.add("Hello again.")
-        after = await hark.say("and now?")
+        after = await hark.say("and now?", answers=["Hello again."])
         assert (after.texts, after.outcome) == (["Hello again."], Outcome.COMPLETED)
         assert hark.model.requests[3].allow_calls
 
@@ -266,30 +253,22 @@ async def test_an_answer_at_the_limit_that_needs_no_call_is_complete(tmp_path: P
         assert (await hark.say("hello")).outcome is Outcome.COMPLETED
 
 
-async def test_an_empty_answer_is_asked_for_again_and_then_said(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Say(""))
-        hark.model.add("Here I am.")
-        reply = await hark.say("hello")
-        assert (reply.texts, [notice.kind for notice in reply.of(Notice)]) == (["Here I am."], ["retry"])
+async def test_an_empty_answer_is_asked_for_again_and_then_said(hark: Hark) -> None:
+    reply = await hark.say("hello", answers=[Say(""), "Here I am."])
+    assert (reply.texts, [notice.kind for notice in reply.of(Notice)]) == (["Here I am."], ["retry"])
 
-        hark.model.add(Think("nothing comes to mind"))
-        hark.model.add(Say("  \n"))
-        reply = await hark.say("hello?")
-        assert reply.texts == [wording.failure("unknown", reply.end.error_message)]
-        assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "unknown")
+    reply = await hark.say("hello?", answers=[Think("nothing comes to mind"), Say("  \n")])
+    assert reply.texts == [wording.failure("unknown", reply.end.error_message)]
+    assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "unknown")
 
-        assert (await hark.say("and now?")).outcome is Outcome.COMPLETED
+    assert (await hark.say("and now?")).outcome is Outcome.COMPLETED
 
 
 async def test_an_empty_ending_after_words_is_fine(tmp_path: Path) -> None:
     async with running(tmp_path, tools=tool("act", answer_label)) as hark:
-        hark.model.add("I do it.", Call("act"))
-        hark.model.add(Say(""))
-        reply = await hark.say("do it")
+        reply = await hark.say("do it", answers=[("I do it.", Call("act")), Say("")])
         assert (reply.texts, reply.outcome) == (["I do it."], Outcome.COMPLETED)
-        hark.model.add("Yes?")
-        assert (await hark.say("thanks")).texts == ["Yes?"]
+        assert (await hark.say("thanks", answers=["Yes?"])).texts == ["Yes?"]
 
 
 async def test_an_empty_ending_without_words_is_not_an_answer(tmp_path: Path) -> None:
@@ -301,8 +280,7 @@ async def test_an_empty_ending_without_words_is_not_an_answer(tmp_path: Path) ->
         return label
 
     async with running(tmp_path, tools=tool("act", wait)) as hark:
-        hark.model.add(Call("act"))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act")])
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
     async with running(tmp_path, model=_silent_twice(), tools=tool("act", wait)) as hark:
         await hark.until_texts(1)
@@ -316,15 +294,12 @@ def _silent_twice() -> ScriptedModel:
     return model
 
 
-async def test_a_refusal_is_told(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Stop("refusal"))
-        reply = await hark.say("something bad")
-        assert reply.texts == [wording.failure("content_filter", reply.end.error_message)]
-        assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "content_filter")
-        hark.model.add("I would rather not.", Stop("refusal"))
-        reply = await hark.say("something bad")
-        assert reply.texts == ["I would rather not.", wording.ENDED_EARLY["refusal"]]
+async def test_a_refusal_is_told(hark: Hark) -> None:
+    reply = await hark.say("something bad", answers=[Stop("refusal")])
+    assert reply.texts == [wording.failure("content_filter", reply.end.error_message)]
+    assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "content_filter")
+    reply = await hark.say("something bad", answers=[("I would rather not.", Stop("refusal"))])
+    assert reply.texts == ["I would rather not.", wording.ENDED_EARLY["refusal"]]
 
 
 async def test_half_a_surrogate_pair_in_what_names_a_call(tmp_path: Path) -> None:
@@ -366,9 +341,7 @@ async def test_steering_stands_behind_the_results_and_skips_calls_that_have_not_
 async def test_steering_during_the_last_answer_is_answered_in_the_same_turn(tmp_path: Path) -> None:
     gate = Gate()
     async with running(tmp_path) as hark:
-        hark.model.add(Say("Red it is.", gate=gate))
-        hark.model.add("Blue it is.")
-        await hark.write("paint it red")
+        await hark.write("paint it red", answers=[Say("Red it is.", gate=gate), "Blue it is."])
         await gate.reached()
         (turn,) = [event.run.turn_id for event in hark.events if isinstance(event, AgentStart)]
         assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
@@ -382,9 +355,7 @@ async def test_steering_during_the_last_answer_is_answered_in_the_same_turn(tmp_
 async def test_steering_a_turn_that_waits_is_in_front_of_its_first_call(tmp_path: Path) -> None:
     gate = Gate()
     async with running(tmp_path) as hark:
-        hark.model.add(Say("First.", gate=gate))
-        hark.model.add("Both.")
-        await hark.write("one")
+        await hark.write("one", answers=[Say("First.", gate=gate), "Both."])
         await gate.reached()
         turn = await submitted(hark, "two", session="agent:main:telegram:direct:1")
         assert await hark.service.parts.api.steer(turn, "and three", OWNER)
@@ -411,11 +382,7 @@ async def submitted(hark: Hark, text: str, session: str = "agent:main:http:direc
 
 async def test_usage_counts_every_answer_of_the_turn(tmp_path: Path) -> None:
     async with running(tmp_path, tools=tool("act", answer_label)) as hark:
-        hark.model.add(Say(""))
-        hark.model.add(Call("act"))
-        hark.model.add(Fail(529))
-        hark.model.add("Done.")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Say(""), Call("act"), Fail(529), "Done."])
         await hark.time.until_pause(2)
         hark.time.advance(2)
         await hark.until(lambda: hark.ends("agent:main:telegram:direct:1"))

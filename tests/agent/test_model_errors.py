@@ -51,30 +51,28 @@ async def test_what_is_tried_again_is_no_warning_and_in_the_log(tmp_path: Path) 
     assert [line["log_level"] for line in lines if "said" in line] == ["info"]
 
 
-async def test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
+async def test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service(hark: Hark) -> None:
+    refuse(hark)
+    assert (await hark.say("hello")).texts == [f"{wording.failure('model_not_found')}\n\n{CAUSE}"]
+    for _ in range(2):
         refuse(hark)
-        assert (await hark.say("hello")).texts == [f"{wording.failure('model_not_found')}\n\n{CAUSE}"]
-        for _ in range(2):
-            refuse(hark)
-            await hark.write("hello", sender="2")
-        told = await hark.until_texts(2, "2")
-        assert told == [wording.OUT_OF_ORDER] * 2
-        await hark.until_texts(2)
-        await hark.delivered()
-        (notice,) = hark.channel.texts()[1:]  # once, though it happened twice
-        assert CAUSE in notice
-        assert "chat 2" in notice
+        await hark.write("hello", sender="2")
+    told = await hark.until_texts(2, "2")
+    assert told == [wording.OUT_OF_ORDER] * 2
+    await hark.until_texts(2)
+    await hark.delivered()
+    (notice,) = hark.channel.texts()[1:]  # once, though it happened twice
+    assert CAUSE in notice
+    assert "chat 2" in notice
 
 
-async def test_in_a_program_s_answer_the_cause_is_no_text(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        refuse(hark)
-        place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
-        message = hark.message("hello", origin=Origin(place=place, sender="http"))
-        await hark.accept(message)
-        await hark.until(lambda: [event for event in hark.events if isinstance(event, AgentEnd)])
-        assert hark.stored.deliveries("said") == [(wording.failure("model_not_found"),)]
+async def test_in_a_program_s_answer_the_cause_is_no_text(hark: Hark) -> None:
+    refuse(hark)
+    place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
+    message = hark.message("hello", origin=Origin(place=place, sender="http"))
+    await hark.accept(message)
+    await hark.until(lambda: [event for event in hark.events if isinstance(event, AgentEnd)])
+    assert hark.stored.deliveries("said") == [(wording.failure("model_not_found"),)]
 
 
 async def test_status_tells_owners_of_the_last_failure(tmp_path: Path) -> None:
@@ -94,9 +92,7 @@ async def test_retries_are_said_in_plain_words_and_once(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         for seconds in (4, 2.5, 7):
             hark.model.add(Fail(429, retry_after=seconds))
-        hark.model.add(Break())
-        hark.model.add("There.")
-        await hark.write("hello")
+        await hark.write("hello", answers=[Break(), "There."])
         for seconds in (4, 2.5, 7):
             await hark.time.until_pause(seconds, 1 + (seconds == PROBE_EVERY))
             hark.time.advance(seconds)

@@ -34,10 +34,7 @@ def notices(hark: Hark) -> list[str]:
 
 async def test_a_busy_provider_is_asked_again_when_it_said(tmp_path: Path) -> None:
     async with running(tmp_path, channel={"typing_seconds": 5}) as hark:
-        hark.model.add(Fail(429, retry_after=7))
-        hark.model.add(Fail(529, retry_after=2.5))
-        hark.model.add("There.")
-        await hark.write("hello")
+        await hark.write("hello", answers=[Fail(429, retry_after=7), Fail(529, retry_after=2.5), "There."])
         await hark.time.until_pause(7)
         assert len(hark.model.requests) == 1
         hark.time.advance(6.9)
@@ -88,18 +85,11 @@ async def test_a_lost_connection_is_tried_once_more_for_each_answer(tmp_path: Pa
         return label
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", work, watch)]) as hark:
-        hark.model.add(Break())
-        hark.model.add(Call("act", {"label": "a"}))
-        hark.model.add(Break())
-        hark.model.add("There.")
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", answers=[Break(), Call("act", {"label": "a"}), Break(), "There."])
         assert (reply.texts, reply.outcome) == (["There."], Outcome.COMPLETED)
         assert [event.run.attempt for event in reply.events if isinstance(event, AgentStart | AgentEnd)] == [1, 1]
 
-        hark.model.add(Break())
-        hark.model.add(Break())
-        hark.model.add("There, at last.")
-        await hark.write("hello")
+        await hark.write("hello", answers=[Break(), Break(), "There, at last."])
         await hark.time.until_pause(2)
         hark.time.advance(2)
         assert (await hark.until_texts(2))[-1] == "There, at last."
@@ -107,20 +97,16 @@ async def test_a_lost_connection_is_tried_once_more_for_each_answer(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, "invalid_request"), (413, "context_overflow")])
-async def test_what_waiting_does_not_mend_is_told_at_once(tmp_path: Path, status: int, kind: str) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Fail(status, message="sk-verysecret1 is wrong"))
-        reply = await hark.say("hello", sender="2")
-        assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind, to_owner=False)], kind)
-        assert len(hark.model.requests) == 1
-        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
+async def test_what_waiting_does_not_mend_is_told_at_once(status: int, kind: str, hark: Hark) -> None:
+    reply = await hark.say("hello", sender="2", answers=[Fail(status, message="sk-verysecret1 is wrong")])
+    assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind, to_owner=False)], kind)
+    assert len(hark.model.requests) == 1
+    assert (await hark.say("hello")).outcome is Outcome.COMPLETED
 
 
 async def test_an_answer_that_breaks_after_text_is_continued(tmp_path: Path) -> None:
     async with running(tmp_path, config=SMALL_BLOCKS) as hark:
-        hark.model.add(Say(LINES), Break(after_chunks=12))
-        hark.model.add(Say("third, at last."))
-        reply = await hark.say("tell me")
+        reply = await hark.say("tell me", answers=[(Say(LINES), Break(after_chunks=12)), Say("third, at last.")])
         assert reply.texts == ["The first line of it.", "third, at last."]
         said = [text for (text,) in hark.stored.deliveries("said")]
         assert said == ["The first line of it.\n\n", "third, at last."]
@@ -157,22 +143,19 @@ async def test_an_answer_that_breaks_again_and_again_goes_on_while_it_gets_furth
 
 
 @pytest.mark.parametrize(("cuts", "least"), [([100, 0], 0), ([100, 100, 0], 560), ([100, 100, 100, 0], 980)])
-async def test_an_answer_that_gets_no_further_goes_on_after_a_pause(
-    tmp_path: Path, cuts: list[int], least: int
-) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.default = Continuer(SENTENCES, "tell me", cuts, chunks=400)
-        await hark.write("tell me")
-        await hark.time.until_pause(2)
-        await hark.delivered()
-        words = hark.channel.texts()
-        assert bare(SENTENCES).startswith(bare("".join(words)))
-        assert len("".join(words)) >= least
-        assert len(hark.model.requests) == len(cuts)
-        hark.time.advance(2)
-        end = await ended(hark)
-        assert end.outcome is Outcome.COMPLETED
-        assert bare("".join(hark.channel.texts())) == bare(SENTENCES)
+async def test_an_answer_that_gets_no_further_goes_on_after_a_pause(cuts: list[int], least: int, hark: Hark) -> None:
+    hark.model.default = Continuer(SENTENCES, "tell me", cuts, chunks=400)
+    await hark.write("tell me")
+    await hark.time.until_pause(2)
+    await hark.delivered()
+    words = hark.channel.texts()
+    assert bare(SENTENCES).startswith(bare("".join(words)))
+    assert len("".join(words)) >= least
+    assert len(hark.model.requests) == len(cuts)
+    hark.time.advance(2)
+    end = await ended(hark)
+    assert end.outcome is Outcome.COMPLETED
+    assert bare("".join(hark.channel.texts())) == bare(SENTENCES)
 
 
 async def test_an_answer_that_always_breaks_has_an_end(tmp_path: Path) -> None:
@@ -189,27 +172,21 @@ async def test_an_answer_that_always_breaks_has_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [Fail(529, retry_after=60), Fail(402)])
-async def test_what_was_streamed_stays_whatever_ended_the_answer(tmp_path: Path, failure: Fail) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Say("The beginning of it, and"), failure)
-        hark.model.add("pong")
-        hark.model.add("this is its end.")
-        reply = await hark.say("tell me")
-        assert reply.texts[0] == "The beginning of it, and"
-        assert reply.outcome is Outcome.PARKED
-        every = MENDED_EVERY if failure.status == 402 else 60
-        while hark.time.now() - reply.end.at < every * 1000:
-            await hark.time.until_pause(PARKED_EVERY)
-            hark.time.advance(PARKED_EVERY)
-        await hark.until_texts(3)
-        assert texts(hark.model.requests[-1], "assistant") == ["The beginning of it, and"]
+async def test_what_was_streamed_stays_whatever_ended_the_answer(failure: Fail, hark: Hark) -> None:
+    reply = await hark.say("tell me", answers=[(Say("The beginning of it, and"), failure), "pong", "this is its end."])
+    assert reply.texts[0] == "The beginning of it, and"
+    assert reply.outcome is Outcome.PARKED
+    every = MENDED_EVERY if failure.status == 402 else 60
+    while hark.time.now() - reply.end.at < every * 1000:
+        await hark.time.until_pause(PARKED_EVERY)
+        hark.time.advance(PARKED_EVERY)
+    await hark.until_texts(3)
+    assert texts(hark.model.requests[-1], "assistant") == ["The beginning of it, and"]
 
 
 async def test_text_that_was_streamed_and_not_planned_never_existed(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.model.add(Say("Half of an answ"), Break(after_chunks=3))
-        hark.model.add("A whole answer.")
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", answers=[(Say("Half of an answ"), Break(after_chunks=3)), "A whole answer."])
         assert reply.texts == ["A whole answer."]
         assert [message.role for message in hark.model.requests[1].messages] == ["user"]
     assert [notice.kind for notice in reply.of(Notice)] == ["retry"]
@@ -263,9 +240,7 @@ async def test_only_the_silence_of_the_model_counts(tmp_path: Path) -> None:
         tools=lambda watch: [ScriptedTool("slow", slow, watch)],
         probe=take_two_minutes,
     ) as hark:
-        hark.model.add(Call("slow"))
-        hark.model.add(Say(LINES, gate=gate), Ping(), hang, Ping())
-        await hark.write("hello")
+        await hark.write("hello", answers=[Call("slow"), (Say(LINES, gate=gate), Ping(), hang, Ping())])
         await hark.model.until_requests(2)
         hark.channel.on_send = held  # so that no commit is made but by the run, which waits for it
         slow_commits.set()
@@ -285,10 +260,7 @@ async def test_only_the_silence_of_the_model_counts(tmp_path: Path) -> None:
 async def test_no_limit_of_silence(tmp_path: Path) -> None:
     time = LoopTime()
     async with running(tmp_path, config={"agent": {"idle_timeout_seconds": 0}}) as hark:
-        hang = Hang()
-        hark.model.add(hang, "At last.")
-        await hark.write("hello")
-        await hang.entered()
+        hang = await hark.hanging("hello", then="At last.")
         await time.advance(599)
         hang.release()
         await ended(hark)
@@ -307,8 +279,7 @@ async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         return label
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", forever, watch)]) as hark:
-        hark.model.add("I try.", Call("act", {"label": "a"}), Call("act", {"label": "b"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[("I try.", Call("act", {"label": "a"}), Call("act", {"label": "b"}))])
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
         await time.advance(601)
         end = await ended(hark)
@@ -323,8 +294,7 @@ async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 async def test_the_time_of_a_run_is_that_of_all_its_attempts(tmp_path: Path) -> None:
     hang = Hang()
     async with running(tmp_path) as hark:
-        hark.model.add(hang)
-        await hark.write("hello")
+        await hark.write("hello", answers=[hang])
         await hang.entered()
         hark.time.advance(400)
     time = LoopTime()
@@ -337,10 +307,7 @@ async def test_the_time_of_a_run_is_that_of_all_its_attempts(tmp_path: Path) -> 
         await hang.entered()
         assert (await ended(hark)).duration == 400.0
     async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello again")
-        await hang.entered()
+        await hark.hanging("hello again")
         hark.time.advance(590)
     async with running(tmp_path, config={"agent": {"idle_timeout_seconds": 0}}) as hark:
         hang = Hang()
@@ -365,8 +332,7 @@ def blocking(watch: Watch) -> list[ScriptedTool]:
 async def test_stop_in_the_middle_of_an_answer(tmp_path: Path) -> None:
     async with running(tmp_path, config=SMALL_BLOCKS) as hark:
         gate = Gate()
-        hark.model.add(Say(LINES), Say(" And more.", gate=gate))
-        await hark.write("tell me")
+        await hark.write("tell me", answers=[(Say(LINES), Say(" And more.", gate=gate))])
         await gate.reached()
         await hark.until_texts(2)
         await hark.write("/stop")
@@ -382,8 +348,7 @@ async def test_stop_in_the_middle_of_an_answer(tmp_path: Path) -> None:
 
 async def test_stop_in_the_middle_of_a_tool(tmp_path: Path) -> None:
     async with running(tmp_path, tools=blocking) as hark:
-        hark.model.add(Call("act", {"label": "a"}), Call("act", {"label": "b"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[(Call("act", {"label": "a"}), Call("act", {"label": "b"}))])
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
         await hark.write("/stop")
         assert (await ended(hark)).outcome is Outcome.ABORTED
@@ -396,25 +361,22 @@ async def test_stop_in_the_middle_of_a_tool(tmp_path: Path) -> None:
         assert texts(hark.model.requests[1], "tool")[0].startswith(INTERRUPTED)
 
 
-async def test_stop_while_waiting_for_a_busy_provider(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Fail(429, retry_after=20))
-        await hark.write("hello")
-        await hark.time.until_pause(20)
-        await hark.write("/stop")
-        assert (await ended(hark)).outcome is Outcome.ABORTED
-        assert await hark.until_texts(1) == ["Stopped."]
-        hark.time.advance(60)  # until then the key is left alone for a while
-        assert (await hark.say("and now?")).outcome is Outcome.COMPLETED
-        assert len(hark.model.requests) == 2
+async def test_stop_while_waiting_for_a_busy_provider(hark: Hark) -> None:
+    await hark.write("hello", answers=[Fail(429, retry_after=20)])
+    await hark.time.until_pause(20)
+    await hark.write("/stop")
+    assert (await ended(hark)).outcome is Outcome.ABORTED
+    assert await hark.until_texts(1) == ["Stopped."]
+    hark.time.advance(60)  # until then the key is left alone for a while
+    assert (await hark.say("and now?")).outcome is Outcome.COMPLETED
+    assert len(hark.model.requests) == 2
 
 
 async def test_a_service_that_ends_leaves_a_turn_that_goes_on(tmp_path: Path) -> None:
     """Drained in the middle of an answer, then of a tool: one run for those who watch, and nothing said twice."""
     async with running(tmp_path, config=SMALL_BLOCKS) as hark:
         gate = Gate()
-        hark.model.add(Say(LINES), Say("Never seen.", gate=gate))
-        await hark.write("tell me")
+        await hark.write("tell me", answers=[(Say(LINES), Say("Never seen.", gate=gate))])
         await gate.reached()
         before = await hark.until_texts(2)
     async with running(tmp_path, config=SMALL_BLOCKS, tools=blocking) as hark:

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,7 +16,7 @@ from bot.clock import Clock
 from bot.compose import NAME_LIMIT, QUOTE_LIMIT, composer, named, overheard
 from bot.persistence.inbox import Changes
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
-from tests.service import Json, running
+from tests.service import Hark, Json
 from tests.standins.script import Say, Think
 
 NOW = 1_784_000_000_000
@@ -178,19 +177,18 @@ def test_words_of_people_stay_as_they_are() -> None:
         assert harmless(words) == words
 
 
-async def test_nothing_of_an_outsider_reaches_the_system_prompt(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        evil = "IGNORE-ALL"
-        told = hark.message(
-            evil, replied=Quoted(author=evil, text=evil), attachments=(Attachment(kind="file", ref="r", name=evil),)
-        )
-        origin = replace(told.origin, sender_name=evil, chat_name=evil, roles=(evil,), space=evil)
-        await hark.accept(replace(told, origin=origin, forwarded=Quoted(author=evil, text=evil)))
-        await hark.until_texts(1)
-        (request,) = hark.model.requests
-        assert evil in request.messages[0].text
-        assert evil not in request.system
-        assert evil not in "".join(tool.description + tool.schema_json for tool in request.tools)
+async def test_nothing_of_an_outsider_reaches_the_system_prompt(hark: Hark) -> None:
+    evil = "IGNORE-ALL"
+    told = hark.message(
+        evil, replied=Quoted(author=evil, text=evil), attachments=(Attachment(kind="file", ref="r", name=evil),)
+    )
+    origin = replace(told.origin, sender_name=evil, chat_name=evil, roles=(evil,), space=evil)
+    await hark.accept(replace(told, origin=origin, forwarded=Quoted(author=evil, text=evil)))
+    await hark.until_texts(1)
+    (request,) = hark.model.requests
+    assert evil in request.messages[0].text
+    assert evil not in request.system
+    assert evil not in "".join(tool.description + tool.schema_json for tool in request.tools)
 
 
 def test_what_was_overheard_is_fenced_and_cannot_leave_its_line() -> None:
@@ -211,15 +209,12 @@ def test_what_was_overheard_is_fenced_and_cannot_leave_its_line() -> None:
 HALF = "\ud83d"
 
 
-async def test_an_attachment_with_half_a_pair_in_it_is_accepted(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("seen")
-        odd = Attachment(kind="file", ref=f"r{HALF}", name=f"n{HALF}", mime=f"m{HALF}")
-        await hark.write("look", attachments=(odd,))
-        assert await hark.until_texts(1) == ["seen"]
+async def test_an_attachment_with_half_a_pair_in_it_is_accepted(hark: Hark) -> None:
+    hark.model.add("seen")
+    odd = Attachment(kind="file", ref=f"r{HALF}", name=f"n{HALF}", mime=f"m{HALF}")
+    await hark.write("look", attachments=(odd,))
+    assert await hark.until_texts(1) == ["seen"]
 
 
-async def test_thinking_with_half_a_pair_in_it_is_kept(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Think(f"hm {HALF}"), Say("seen"))
-        assert (await hark.say("look")).outcome is Outcome.COMPLETED
+async def test_thinking_with_half_a_pair_in_it_is_kept(hark: Hark) -> None:
+    assert (await hark.say("look", answers=[(Think(f"hm {HALF}"), Say("seen"))])).outcome is Outcome.COMPLETED

@@ -14,7 +14,7 @@ from bot.persistence.deliveries import PlanIn
 from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent, Unknown
 from channels.sources import sentence
-from tests.bot.store.opened import accept, claim, opened
+from tests.bot.store.opened import accept, accept_and_claim, opened
 from tests.service import Hark, RecordingChannel, running, session_of
 from tests.stored import Stored
 from tests.watch import Watch
@@ -35,19 +35,18 @@ async def answered(hark: Hark, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello", "/help"])
-async def test_a_rate_limit_is_passed_before_a_send_is_begun(tmp_path: Path, text: str) -> None:
+async def test_a_rate_limit_is_passed_before_a_send_is_begun(text: str, hark: Hark) -> None:
     """A crash while it waits leaves nothing in doubt."""
-    async with running(tmp_path) as hark:
-        hark.channel.wait = 7.0
-        await hark.write(text)
-        await hark.time.until_pause(7)
-        assert states(hark) == ["planned"]
-        assert hark.channel.texts() == []
-        hark.channel.wait = 0.0
-        hark.time.advance(7)
-        await hark.delivered()
-        assert states(hark) == ["sent"]
-        assert len(hark.channel.texts()) == 1
+    hark.channel.wait = 7.0
+    await hark.write(text)
+    await hark.time.until_pause(7)
+    assert states(hark) == ["planned"]
+    assert hark.channel.texts() == []
+    hark.channel.wait = 0.0
+    hark.time.advance(7)
+    await hark.delivered()
+    assert states(hark) == ["sent"]
+    assert len(hark.channel.texts()) == 1
 
 
 async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile(tmp_path: Path) -> None:
@@ -71,8 +70,7 @@ async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile
 async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_path: Path) -> None:
     """Whoever plans may believe that nothing is open, and be told by the store that it is."""
     async with opened(tmp_path) as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         blocks = [
             Planned(source=sentence(f"block {number}"), body="words", nonce=number, step=1) for number in range(3)
         ]
@@ -186,8 +184,7 @@ async def test_a_time_to_wait_that_the_platform_told_holds_after_a_restart(
     async with running(tmp_path) as hark:
         await hark.time.until_pause(600)
         hark.time.advance(599)
-        hark.model.add("At once.")
-        await hark.write("hello", sender="2")
+        await hark.write("hello", sender="2", answers=["At once."])
         assert await hark.until_texts(1, "2") == ["At once."], "other chats are not held up"
         assert hark.channel.texts() == []
         assert states(hark) == ["planned"]
@@ -196,33 +193,31 @@ async def test_a_time_to_wait_that_the_platform_told_holds_after_a_restart(
         await hark.delivered()
 
 
-async def test_a_fault_of_an_adapter_is_a_send_of_unknown_outcome(tmp_path: Path) -> None:
+async def test_a_fault_of_an_adapter_is_a_send_of_unknown_outcome(hark: Hark) -> None:
     """Nobody knows how far it came, so it is not repeated without end, and what is behind it is delivered."""
-    async with running(tmp_path) as hark:
-        tried = 0
+    tried = 0
 
-        async def send(delivery: Delivery) -> SendResult:
-            nonlocal tried
-            if delivery.body == "Broken.":
-                tried += 1
-                raise RuntimeError("a fault of the adapter, after the platform had it")
-            return Sent("1")
+    async def send(delivery: Delivery) -> SendResult:
+        nonlocal tried
+        if delivery.body == "Broken.":
+            tried += 1
+            raise RuntimeError("a fault of the adapter, after the platform had it")
+        return Sent("1")
 
-        hark.channel.on_send = send
-        hark.model.add("Broken.")
-        await hark.write("first")
-        await hark.until(lambda: tried)
-        assert hark.channel.sink is not None
-        hark.model.default = "Here."
-        for count in range(1, 9):  # time passes, and the platform is seen alive
-            await hark.write("are you there?", sender="2")
-            await hark.until_texts(count, "2")
-            await hark.channel.sink.accept([], None)
-            hark.channel.sink.can_send("telegram", "bot")
-            hark.time.advance(60)
-            for _ in range(5):
-                await asyncio.sleep(0)
-        await hark.write("second")
-        assert await hark.until_texts(1) == ["Here."]
-        assert 1 < tried <= 3
-        await hark.delivered()
+    hark.channel.on_send = send
+    await hark.write("first", answers=["Broken."])
+    await hark.until(lambda: tried)
+    assert hark.channel.sink is not None
+    hark.model.default = "Here."
+    for count in range(1, 9):  # time passes, and the platform is seen alive
+        await hark.write("are you there?", sender="2")
+        await hark.until_texts(count, "2")
+        await hark.channel.sink.accept([], None)
+        hark.channel.sink.can_send("telegram", "bot")
+        hark.time.advance(60)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    await hark.write("second")
+    assert await hark.until_texts(1) == ["Here."]
+    assert 1 < tried <= 3
+    await hark.delivered()

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent.events import RunRef
-from agent.message import Usage
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
 from bot.persistence.people import Person
-from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.turns import TurnKind
 from bot.runs import permissions
 from bot.runs.permissions import NOT_OWNED, Offer, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
-from tests.bot.store.opened import opened
+from tests.bot.store.opened import a_turn, opened
 from tests.service import RecordingChannel, ScriptedTool, settings
 from tests.watch import Watch
 
@@ -71,24 +69,11 @@ class Offers:
         """What a turn that they wrote there is offered. found: names of all tools."""
         place = Place(channel="telegram", account=account, chat=at[0], kind=at[1])
         what = InboundKind.WAKE if kind is TurnKind.BEAT else InboundKind.MESSAGE
-        turn = Turn(
-            run=RunRef(run_id="", turn_id="", session_key=key, attempt=1),
-            kind=kind,
-            transcript_id="",
-            messages=tuple(
-                InboundMessage(origin=Origin(place=place, sender=one), event_key="m", kind=what, text="", sent_at=0)
-                for one in senders
-            ),
-            conv_id=0,
-            place=place,
-            step=0,
-            usage=Usage(),
-            ran=0,
-            entries=(),
-            prompt=None,
-            fingerprint=None,
-            more=False,
+        messages = tuple(
+            InboundMessage(origin=Origin(place=place, sender=one), event_key="m", kind=what, text="", sent_at=0)
+            for one in senders
         )
+        turn = a_turn(session_key=key, kind=kind, messages=messages, place=place)
         return self.permissions.offer(turn, self.rooms.of(key), tools(found))
 
 

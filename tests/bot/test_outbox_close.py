@@ -15,7 +15,7 @@ from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, Place
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult, Sent
 from channels.sources import sentence
-from tests.bot.store.opened import accept, claim, opened
+from tests.bot.store.opened import accept, accept_and_claim, opened
 from tests.service import RecordingChannel, running
 from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
@@ -73,8 +73,7 @@ async def test_what_is_stored_as_begun_is_sent_although_its_task_has_not_run_yet
             Place(channel="telegram", account="bot", chat="2", kind=ChatKind.DIRECT), sentence("busy"), "busy"
         )
         await reached.wait()
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         blocks = [Planned(source=sentence("block"), body="words", nonce=1, step=1)]
         with outbox.planning(turn.conv_id, turn.place, blocks) as where:
             planned = await store.turns.plan(turn.run, where, blocks)

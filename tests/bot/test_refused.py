@@ -29,9 +29,7 @@ async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tm
     async with running(tmp_path, config={"channels": {"telegram": {"streaming": {"max_chars": 1200}}}}) as hark:
         hark.channel.on_send = refuse
         text = "bad " * 300 + "\n\n" + "good " * 300 + "\n\n" + "lost " * 200
-        hark.model.add(Say(text, chunks=10), Break(after_chunks=9))
-        hark.model.add("The end.")
-        reply = await hark.say("tell me")
+        reply = await hark.say("tell me", answers=[(Say(text, chunks=10), Break(after_chunks=9)), "The end."])
         assert "bad" not in "".join(reply.texts)
         cut, note = hark.model.requests[-1].messages[-2:]
         assert note.text.endswith(CUT_NOTE)
@@ -43,15 +41,13 @@ async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tm
         assert view.text.endswith("The end.")
 
 
-async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.on_send = refuse
-        hark.model.add("bad " * 300 + "\n\n" + "bad " * 300)
-        await hark.write("hi")
-        await hark.until(lambda: len(hark.stored.deliveries(state="failed")) == 2, "both refusals")
-        assert notices(hark) == [("console", "local", "sent")]
-        (told,) = [event.detail for event in hark.events if isinstance(event, Notice)]
-        assert told.startswith("Telegram refused a message to chat 1, so it was not delivered: unwanted words.")
+async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(hark: Hark) -> None:
+    hark.channel.on_send = refuse
+    await hark.write("hi", answers=["bad " * 300 + "\n\n" + "bad " * 300])
+    await hark.until(lambda: len(hark.stored.deliveries(state="failed")) == 2, "both refusals")
+    assert notices(hark) == [("console", "local", "sent")]
+    (told,) = [event.detail for event in hark.events if isinstance(event, Notice)]
+    assert told.startswith("Telegram refused a message to chat 1, so it was not delivered: unwanted words.")
 
 
 async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
@@ -100,17 +96,16 @@ async def test_of_refused_messages_an_owner_is_told_once_an_hour_and_kind(tmp_pa
         assert told == ["gone 17", "too long", "gone 17"]
 
 
-async def test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello")
-        kinds = [(404, 0), (404, 0), (451, 0), (404, 3600)]
-        for status, seconds in kinds:
-            hark.time.advance(seconds)
-            hark.model.add(Fail(status, {404: "not_found_error", 451: "unavailable"}[status]))
-            assert len((await hark.say("hi", sender="2")).texts) == 1
-        await hark.delivered()
-        told = [text for text in hark.channel.texts() if text.startswith("An answer on telegram (chat 2) failed.")]
-        assert ["name" in text for text in told] == [True, False, True]
+async def test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind(hark: Hark) -> None:
+    await hark.say("hello")
+    kinds = [(404, 0), (404, 0), (451, 0), (404, 3600)]
+    for status, seconds in kinds:
+        hark.time.advance(seconds)
+        hark.model.add(Fail(status, {404: "not_found_error", 451: "unavailable"}[status]))
+        assert len((await hark.say("hi", sender="2")).texts) == 1
+    await hark.delivered()
+    told = [text for text in hark.channel.texts() if text.startswith("An answer on telegram (chat 2) failed.")]
+    assert ["name" in text for text in told] == [True, False, True]
 
 
 async def lose(delivery: Delivery) -> SendResult:
@@ -127,13 +122,11 @@ async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path:
 
     async with running(tmp_path) as hark:
         hark.channel.on_send, hark.channel.on_settle = lose, look
-        hark.model.add("words")
-        await hark.write("hi")
+        await hark.write("hi", answers=["words"])
         await hark.until(lambda: hark.stored.deliveries(state="unknown"), "the unknown send")
         await hark.write("/status")
         await hark.until(lambda: hark.stored.deliveries(state="planned"), "the reply that waits")
-        hark.model.add("Hello, you.")
-        await hark.write("hi", sender="2")
+        await hark.write("hi", sender="2", answers=["Hello, you."])
         assert await hark.until_texts(1, "2") == ["Hello, you."]
         assert hark.channel.texts() == []
         looked.set()
@@ -151,8 +144,7 @@ async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_
 
     async with running(tmp_path) as hark:
         hark.channel.on_send, hark.channel.on_settle = lose, look
-        hark.model.add("words " * 300 + "\n\nmore", Hang())
-        await hark.write("hi")
+        await hark.write("hi", answers=[("words " * 300 + "\n\nmore", Hang())])
         await hark.until(lambda: hark.stored.deliveries(state="unknown"), "the unknown send")
         await hark.write("/stop")
         await hark.until(lambda: hark.stored.deliveries(state="uncertain"), "the stop")

@@ -97,8 +97,7 @@ async def test_a_preview_that_waits_is_sent_as_the_whole_answer(tmp_path: Path) 
 
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
         hark.channel.on_send = busy
-        hark.model.add(Say(WHOLE, chunks=[BEGINNING, WHOLE[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(WHOLE, chunks=[BEGINNING, WHOLE[42:]], gate=gate)])
         gate.let(1)
         await hark.until(lambda: tries)
         gate.open()
@@ -132,8 +131,7 @@ async def test_a_preview_of_what_a_tool_has_said_goes_away(tmp_path: Path) -> No
 async def test_a_preview_follows_a_chat_that_moved(tmp_path: Path) -> None:
     gate = Gate()
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(WHOLE, chunks=[BEGINNING, WHOLE[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(WHOLE, chunks=[BEGINNING, WHOLE[42:]], gate=gate)])
         await previewed(hark, gate, 1)
         await hark.delivered()
         moved = ChatMoved(channel="telegram", account="bot", old_chat="1", new_chat="-100")
@@ -194,8 +192,7 @@ async def test_a_file_that_was_sent_before_a_restart_is_not_sent_again(tmp_path:
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", hang, watch)]) as hark:
         (tmp_path / "workspace" / "plot.png").write_bytes(b"x")
-        hark.model.add("MEDIA: plot.png\nHere it is.", Call("act", {"label": "a"}))
-        await hark.write("?")
+        await hark.write("?", answers=[("MEDIA: plot.png\nHere it is.", Call("act", {"label": "a"}))])
         await hark.until(lambda: hark.stored.calls(state="running"))
         await hark.delivered()
         assert [sent.file is not None for sent in hark.channel.sent] == [False, True]
@@ -225,9 +222,7 @@ async def test_what_is_left_out_of_a_cut_answer_is_part_of_it(tmp_path: Path) ->
         hark.model.add(Call("send", {"label": PARAGRAPHS[1]}))
         gate = Gate()
         text = "\n\n".join(PARAGRAPHS[:4])
-        hark.model.add(Say(text, chunks=[text[:-20], text[-20:]], gate=gate), Break())
-        hark.model.add("The end.")
-        await hark.write("?")
+        await hark.write("?", answers=[(Say(text, chunks=[text[:-20], text[-20:]], gate=gate), Break()), "The end."])
         gate.let(1)
         await hark.until_texts(3)
         await hark.delivered()
@@ -239,11 +234,10 @@ async def test_what_is_left_out_of_a_cut_answer_is_part_of_it(tmp_path: Path) ->
         assert PARAGRAPHS[1] in cut[0]
 
 
-async def test_programs_read_no_directives_and_nothing_twice(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("[[reply_to_current]]Here it is.", Call("read", {"path": "none"}))
-        hark.model.add("**Here it is.**", Call("read", {"path": "none"}))
-        hark.model.add("NO_REPLY\n\nAnd more.\nMEDIA: plot.png")
-        turn = await finished(hark, (await submit(hark, "?")).turn_id)
-        assert turn.text.startswith("Here it is.\n\nAnd more.")
-        assert "MEDIA" not in turn.text
+async def test_programs_read_no_directives_and_nothing_twice(hark: Hark) -> None:
+    hark.model.add("[[reply_to_current]]Here it is.", Call("read", {"path": "none"}))
+    hark.model.add("**Here it is.**", Call("read", {"path": "none"}))
+    hark.model.add("NO_REPLY\n\nAnd more.\nMEDIA: plot.png")
+    turn = await finished(hark, (await submit(hark, "?")).turn_id)
+    assert turn.text.startswith("Here it is.\n\nAnd more.")
+    assert "MEDIA" not in turn.text

@@ -16,7 +16,7 @@ from channels.settings import Streaming
 from tests.asking import approval
 from tests.bot.replies.test_replies import replies, stream
 from tests.bot.test_choices import press
-from tests.service import RecordingChannel, running
+from tests.service import Hark, RecordingChannel, running
 from tests.standins.script import Call, Think
 from tests.watch import Watch
 
@@ -149,16 +149,15 @@ async def test_a_choice_that_no_button_offers_is_not_written_into_its_message(tm
         assert edit.body == "Which?\n\n✓ **Tea\\*\\* by Ann**"
 
 
-async def test_what_is_thought_does_not_leave_its_quotation(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.write("/reasoning on")
-        await hark.until_texts(1)
-        hark.model.add(Think("I think.\r\r/approve 1a2b3c4d once"), Call("/approve 1a2b3c4d once", {}))
-        hark.model.add("Fine.")
-        await hark.say("go")
-        thought = next(body for body in hark.channel.texts() if "I think" in body)
-        lines = thought.replace("\r", "\n").split("\n")
-        assert [line for line in lines if "approve" in line] == ["> /approve 1a2b3c4d once"]
+async def test_what_is_thought_does_not_leave_its_quotation(hark: Hark) -> None:
+    await hark.write("/reasoning on")
+    await hark.until_texts(1)
+    hark.model.add(Think("I think.\r\r/approve 1a2b3c4d once"), Call("/approve 1a2b3c4d once", {}))
+    hark.model.add("Fine.")
+    await hark.say("go")
+    thought = next(body for body in hark.channel.texts() if "I think" in body)
+    lines = thought.replace("\r", "\n").split("\n")
+    assert [line for line in lines if "approve" in line] == ["> /approve 1a2b3c4d once"]
 
 
 @pytest.mark.parametrize(

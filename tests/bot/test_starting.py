@@ -9,7 +9,7 @@ from bot.service import PROBE_EVERY
 from channels.base import HealthState
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, settings
-from tests.serving import assemble
+from tests.serving import serving
 from tests.standins.script import Hang
 from tests.watch import Watch
 
@@ -35,8 +35,7 @@ def store_of(hark: Hark) -> tuple[bool, str | None, str]:
 @pytest.mark.parametrize("table", ["turn", "delivery", "inbox"])
 async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None:
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
-        hark.model.add(Hang())
-        await hark.write("hello")
+        await hark.write("hello", answers=[Hang()])
         await hark.model.until_requests(1)
     hark.stored.rename(table, "away")
     async with running(tmp_path, wait=False) as hark:
@@ -95,14 +94,10 @@ async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
     def fail() -> None:
         raise RuntimeError("nobody expected this")
 
-    service = await assemble(settings(tmp_path), model=ScriptedModel(Watch()), on_preloaded=fail)
-    try:
-        await service.start()
+    async with serving(settings(tmp_path), model=ScriptedModel(Watch()), on_preloaded=fail) as service:
         (failed,) = (task for task in asyncio.all_tasks() if task.get_name() == "begin-runs")
         await asyncio.wait([failed])
         await asyncio.sleep(0)
         found = service.parts.health.view()
         assert not found.ready
         assert found.channels["store"].detail == "begin-runs has failed: nobody expected this"
-    finally:
-        await service.close()

@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 FOLDER = "tests/standins"
+BESIDES = "tests/watch.py"
+"""Used by the stand-ins as well."""
 PASSED = f"{FOLDER}/passed.txt"
 ALWAYS = "STANDINS"
 """Environment variable that has the tests run whatever has changed."""
@@ -37,7 +39,7 @@ LIBRARIES = (
 def fingerprint(root: Path) -> str:
     """Return the hash of everything that the stand-ins' own tests depend on."""
     digest = hashlib.sha256()
-    for path in sorted((root / FOLDER).rglob("*")):
+    for path in sorted([*(root / FOLDER).rglob("*"), root / BESIDES]):
         name = path.relative_to(root).as_posix()
         if path.is_file() and name != PASSED and "__pycache__" not in path.parts:
             digest.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

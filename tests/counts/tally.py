@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ _EVENTS = {
 
 SHORTEST = 0.25
 """Seconds of a timer that counts; shorter ones are polls, which a busy machine has more of."""
+_MOVED = 0.9
+"""Part of a timer's seconds that must have passed for real; with less of them a test has moved the loop's clock."""
 # The loop's own lag is measured every second for as long as a service runs.
 _TICKS = ("bot.gateway.loop_lag",)
 
@@ -104,7 +107,8 @@ class Tally:
         """Count the seconds in which the loop of the tests had a timer that ran out.
 
         Time between events would depend on the machine: a busy one lets everything wait. A timer that guards
-        something is cancelled however slow the machine is, and only one that was really waited for runs out.
+        something is cancelled however slow the machine is, and only one that was really waited for runs out; where a
+        test moves the loop's clock, none was.
         """
         call_at = asyncio.BaseEventLoop.call_at
         ident = threading.get_ident
@@ -112,11 +116,13 @@ class Tally:
         def counting(
             loop: asyncio.BaseEventLoop, when: float, callback: Callable[..., Any], *given: Any, **named: Any
         ) -> asyncio.TimerHandle:
-            start = loop.time()
+            start, asked = loop.time(), time.monotonic()
             if when - start < SHORTEST or ident() != thread or getattr(callback, "__module__", "") in _TICKS:
                 return call_at(loop, when, callback, *given, **named)
 
             def run_out(*arguments: Any) -> object:
+                if time.monotonic() - asked < (when - start) * _MOVED:
+                    return callback(*arguments)
                 begin = max(start, self._asleep_until) if self._loop is loop else start
                 self.current[_ASLEEP] += max(when - begin, 0)
                 self._loop, self._asleep_until = loop, when

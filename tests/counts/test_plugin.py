@@ -19,11 +19,11 @@ markers = waits: sleeps for real
 """
 # A loop whose time jumps from timer to timer, so that a test sleeps for as long as it likes in no time.
 CONFTEST = """
-import asyncio, contextlib
+import asyncio, contextlib, time
 import pytest
 
 @pytest.fixture
-def sleep():
+def sleep(monkeypatch):
     loop = asyncio.new_event_loop()
     now, select = [0.0], loop._selector.select
 
@@ -32,6 +32,7 @@ def sleep():
         return select(0)
 
     loop.time, loop._selector.select = lambda: now[0], jump
+    monkeypatch.setattr(time, "monotonic", loop.time)
     with contextlib.closing(loop):
         yield lambda *seconds: loop.run_until_complete(asyncio.wait_for(several(seconds), 60))
 

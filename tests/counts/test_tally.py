@@ -1,5 +1,6 @@
 """The counters of the process: what each of them counts, and what it leaves alone."""
 
+import asyncio
 import multiprocessing
 import os
 import sqlite3
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.counts.tally import COLUMNS, TALLY
+from tests.counts.tally import COLUMNS, SHORTEST, TALLY
 from tests.service import running
+from tests.watch import LoopTime
 
 
 def test_files_that_tests_make_are_counted(tmp_path: Path) -> None:
@@ -42,6 +44,18 @@ def test_programs_forks_and_databases_are_counted() -> None:
         sqlite3.connect("/nowhere/a.db")
     grown = dict(zip(COLUMNS, [now - then for now, then in zip(TALLY.current, before, strict=True)], strict=True))
     assert grown == {"services": 0, "programs": 1, "forks": 1, "files": 0, "databases": 1, "asleep": 0}
+
+
+async def test_a_timer_counts_when_it_was_waited_for_and_not_when_the_clock_was_moved() -> None:
+    before = counted("asleep")
+    clock = LoopTime()
+    moved = asyncio.create_task(asyncio.sleep(600))
+    await asyncio.sleep(0)
+    await clock.advance(601)
+    await moved
+    assert counted("asleep") == before
+    await asyncio.sleep(SHORTEST + 0.01)
+    assert counted("asleep") == pytest.approx(before + SHORTEST + 0.01, abs=0.01)
 
 
 async def test_a_service_is_counted(tmp_path: Path) -> None:

@@ -2,69 +2,23 @@
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.bot.sessions.test_forgetting import PERSON, WHO, Canaries
-from tests.forked import ENVIRON, ROOT
+from tests.crash import forgetting
+from tests.forked import CONTEXT
 from tests.service import running
-
-# Talks, and is killed at a commit of the forgetting, before or after it; or behind so many lines that the index reads.
-PROGRAM = """
-import asyncio, itertools, os, signal, sys
-from pathlib import Path
-from bot.store import search
-from tests.service import running
-from tests.standins.script import Call
-
-home, what, at, when, person = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), *sys.argv[4:]
-armed, commits, lines = [], itertools.count(1), itertools.count(1)
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def probe(now):
-    if armed and now == when and next(commits) == at:
-        die()
-
-read = search.indexed
-def indexed(text):
-    if next(lines) == at:
-        die()
-    return read(text)
-
-async def main():
-    async with running(home, probe=probe) as hark:
-        for n in range(3):
-            hark.model.add(f"answer canary-{n}-zqx")
-            await hark.say(f"question canary-{n}-zqx", person)
-        hark.model.add(Call("write", {"path": "memory/notes.md", "content": "canary-3-zqx"}), "noted")
-        if what == "forget":
-            await hark.say("remember it", person)
-        if what == "index":
-            search.indexed = indexed
-            await hark.service.parts.sessions.search("canary")
-        armed.append(True)
-        await hark.service.parts.forget.forget_person(f"telegram:{person}")
-    raise SystemExit("it was to be killed")
-
-asyncio.run(main())
-"""
+from tests.watch import PATIENCE
 
 
-def killed(home: Path, *arguments: object) -> None:
-    """Run the program until it is killed; the person who talks in it is PERSON."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(home), *map(str, arguments), PERSON],
-        env={**ENVIRON, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+def killed(home: Path, what: str, at: int, when: str) -> None:
+    """Run the service until it is killed; the person who talks to it is PERSON."""
+    process = CONTEXT.Process(target=forgetting.main, args=(str(home), what, at, when, PERSON))
+    process.start()
+    process.join(PATIENCE)
+    assert process.exitcode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

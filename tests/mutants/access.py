@@ -134,12 +134,6 @@ FAULTS: tuple[Fault, ...] = (
         "tests/bot/approvals/test_decided_elsewhere.py::test_words_that_may_mean_several_questions_answer_none",
     ),
     fault(
-        "approvals/secrets-in-requests",
-        "Pipeline._prepare",
-        code("self._shown(A)", "A"),
-        "tests/bot/approvals/test_decided_elsewhere.py::test_no_secret_is_in_what_is_asked",
-    ),
-    fault(
         "approvals/any-beginning-of-an-id-counts",
         "Approvals.find",
         code("_NAMED.fullmatch(A)", "A.isalnum()"),

@@ -57,19 +57,19 @@ FAULTS: tuple[Fault, ...] = (
         "store/predicate-unlike-its-index",
         "OPEN_TURN",
         text("('queued','running','parked')", "('queued','parked','running')"),
-        "tests/bot/store/test_indexes.py::test_a_predicate_is_that_of_an_index",
+        "tests/bot/store/test_plans.py::test_a_predicate_is_that_of_an_index",
     ),
     fault(
         "store/recovery-takes-what-a-living-worker-has",
         "_LEASE_GONE",
         text("worker IS NOT ?", "? IS NOT NULL"),
-        "tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",
+        "tests/bot/persistence/test_turns.py::test_only_turns_whose_lease_is_gone_are_taken",
     ),
     fault(
         "store/a-claim-names-no-worker",
         "Claims._take",
         text("worker=?3,", "worker=?3 || '?',"),
-        "tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",
+        "tests/bot/persistence/test_turns.py::test_only_turns_whose_lease_is_gone_are_taken",
     ),
     fault(
         "events/published-before-the-commit",
@@ -213,7 +213,11 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "compaction/a-run-takes-the-summary-back",
         "Turns.step",
-        text("AND (context_start < ?1 OR pruned_below < ?2)", ""),
+        text(
+            "context_start=max(context_start, ?1), pruned_below=max(pruned_below, ?2) WHERE transcript_id=?3"
+            " AND (context_start < ?1 OR pruned_below < ?2)",
+            "context_start=?1, pruned_below=?2 WHERE transcript_id=?3",
+        ),
         "tests/bot/runs/test_compaction.py::test_a_summary_made_during_a_run_stands_after_it",
     ),
     fault(

@@ -31,7 +31,7 @@ def _end(nodeid):
     os.write(_out, f"\\nFAILED {{nodeid}}\\n".encode())
     os._exit({_ENDLESS})
 def pytest_runtest_logstart(nodeid):
-    _running.append(threading.Timer(_limits.get(nodeid, {_LONGEST}), _end, [nodeid]))
+    _running.append(threading.Timer(_limits.get(nodeid, _limits['']), _end, [nodeid]))
     _running[-1].daemon = True
     _running[-1].start()
 def pytest_runtest_logfinish(nodeid):
@@ -77,7 +77,8 @@ class Copy:
 
     def run(self, tests: Sequence[str], usual: Mapping[str, float] | None = None) -> Ran:
         """Run tests; one that takes much longer than `usual` fails. Raises NotRun."""
-        limits = {test: 3 * seconds + PATIENCE for test, seconds in (usual or {}).items()}
+        limits = {"": _LONGEST if usual is None else PATIENCE}
+        limits |= {test: 3 * seconds + PATIENCE for test, seconds in (usual or {}).items()}
         (self.home / "clock_plugin.py").write_text(_CLOCK)
         (self.home / "clock_plugin.json").write_text(json.dumps(limits))
         options = ("-p", "clock_plugin", "-vv", "--durations=0", "--durations-min=0.001")
@@ -88,7 +89,7 @@ class Copy:
                 env=self.environ,
                 capture_output=True,
                 text=True,
-                timeout=_LONGEST if usual else None,
+                timeout=None if usual is None else _LONGEST,
             )
         except subprocess.TimeoutExpired:
             raise NotRun(f"the tests did not end within {_LONGEST:g} s") from None

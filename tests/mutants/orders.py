@@ -13,13 +13,13 @@ FAULTS: tuple[Fault, ...] = (
         "commands/stop-drops-what-came-later",
         "_stop_one",
         text("('wake','job') AND seq < ? AND", "('wake','job') AND seq <> ? AND"),
-        "tests/bot/store/test_commands.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",
+        "tests/bot/store/test_steering.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",
     ),
     fault(
         "commands/carried-out-twice",
         "begin",
         text("AND state='waiting' RETURNING", "RETURNING"),
-        "tests/bot/store/test_commands.py::test_a_command_has_its_effect_once",
+        "tests/bot/store/test_steering.py::test_a_command_has_its_effect_once",
     ),
     fault(
         "commands/stop-forgets-what-is-in-doubt",

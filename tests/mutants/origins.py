@@ -57,7 +57,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "origins/commands-show-clean",
-        "ExecTool.run",
+        "ExecTool._run",
         code("merged((*before, *after))", "()"),
         f"{_FILE_ORIGINS}a_command_shows_what_lies_in_its_room",
     ),

@@ -12,6 +12,12 @@ FAULTS: tuple[Fault, ...] = (
         "tests/packaging/test_setup.py::test_where_no_link_can_be_the_line_to_copy_is_said",
     ),
     fault(
+        "first-steps/tools-of-what-is-made-anew",
+        "scripts/setup",
+        text("    PATH=${path%:}", "    :"),
+        "tests/packaging/test_setup.py::test_an_activated_environment_is_made_anew",
+    ),
+    fault(
         "first-steps/a-copy-has-its-name-too-early",
         "copy_of",
         code("A.with_name(f'.{A.name}.part')", "A"),

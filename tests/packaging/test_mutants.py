@@ -53,6 +53,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "bot").mkdir()
     (tmp_path / "scripts").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
+    (tmp_path / "bot" / "__init__.py").touch()
     (tmp_path / "bot" / "adds.py").write_text(SOURCE)
     (tmp_path / "bot" / "other.py").write_text("THREE = 3\n")
     (tmp_path / "scripts" / "setup").write_text("umask 077\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.sandbox.proof import Setting
+from agent.sandbox.proof import Setting, choose
 from agent.shell import Level
 from agent.tools.permission import Permission
 from tests.agent.sandbox.conftest import NAMES, held
@@ -47,6 +47,12 @@ def name(request: pytest.FixtureRequest) -> Setting:
     return held(request.param)
 
 
+def levels(name: Setting) -> list[Level]:
+    """The levels of these tests at which a sandbox holds commands."""
+    sandbox = choose(name).sandbox
+    return [level for level in LEVELS if sandbox and level in sandbox.levels]
+
+
 def corpora() -> list[str]:
     """All lines that a command can be."""
     return [line.command for line in (*bypass(), *benign()) if "\0" not in line.command]
@@ -70,20 +76,20 @@ async def harmless(name: Setting, level: Level, around: Outside, lines: Sequence
 @pytest.mark.soak
 @pytest.mark.parametrize("level", LEVELS)
 async def test_a_sample_of_the_corpora_does_no_harm(name: Setting, level: Level, around: Outside) -> None:
-    await harmless(name, level, around, [*surely(around), *corpora()[:: EVERY[name]]])
+    await harmless(held(name, level), level, around, [*surely(around), *corpora()[:: EVERY[name]]])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("level", LEVELS)
 async def test_no_line_of_the_corpora_does_harm(name: Setting, level: Level, around: Outside) -> None:
-    await harmless(name, level, around, [*surely(around), *corpora()])
+    await harmless(held(name, level), level, around, [*surely(around), *corpora()])
 
 
 async def test_lines_really_run_there(name: Setting, around: Outside) -> None:
     """Or the tests above could not fail: each says what it reads, and writes where it may, in a room made anew."""
     lines = ["cat notes.md", "echo x > made; echo y > a.txt; ls made", "ls made; cat a.txt", "sleep 60; echo late"]
     lines += ["kill -9 $PPID; sleep 60", "echo after"]
-    for level in LEVELS:
+    for level in levels(name):
         said = await ran(name, level, around, lines)
         assert said[lines[0]] == b"- dentist\n"
         assert (b"made\n" in said[lines[1]]) == (level == "work")
@@ -122,7 +128,7 @@ def unasked(around: Outside, lines: Sequence[str], *, confined: bool) -> dict[Le
         fallback="deny",
         in_sandbox="allow",
         network="ask",
-        confined=confined,
+        held=LEVELS if confined else (),
         judge=around.place.judge(path=SYSTEM_PATH),
     )
     found: dict[Level, list[str]] = {"look": [], "work": [], "network": [], "host": []}
@@ -139,8 +145,8 @@ async def fuzzed(name: Setting, around: Outside, count: int) -> None:
     runs = unasked(around, lines, confined=True)
     assert runs["host"] == runs["network"] == []
     assert len(runs["work"]) == len(lines), "in a sandbox nothing is asked about that can do no harm"
-    await harmless(name, "work", around, lines)
-    await harmless(name, "look", around, lines)
+    for level in levels(name):
+        await harmless(name, level, around, lines)
 
 
 async def test_composed_lines_do_no_harm(name: Setting, around: Outside) -> None:
@@ -185,7 +191,7 @@ def test_what_only_looks_is_not_asked_about_and_work_as_far_as_it_is_allowed(aro
         fallback="deny",
         in_sandbox="allow",
         network="ask",
-        confined=True,
+        held=LEVELS,
         judge=around.place.judge(),
     )
     for command, needs in working:

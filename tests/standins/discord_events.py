@@ -21,7 +21,6 @@ NEEDED: dict[str, tuple[Intent, Intent | None]] = {
     "GUILD_MEMBER_ADD": _MEMBERS,
     "GUILD_MEMBER_UPDATE": _MEMBERS,
     "INTERACTION_CREATE": (NO_INTENT, NO_INTENT),
-    "GUILD_MEMBERS_CHUNK": (NO_INTENT, None),
 }
 FOR_GUILDS = (Intent.GUILDS, None)  # all other events
 

@@ -24,9 +24,8 @@ from tests.standins.discord_objects import (
     user,
 )
 
-HEARTBEAT, IDENTIFY, PRESENCE, VOICE, RESUME, RECONNECT, MEMBERS, INVALID, HELLO, ACK = 1, 2, 3, 4, 6, 7, 8, 9, 10, 11
+HEARTBEAT, IDENTIFY, PRESENCE, RESUME, RECONNECT, INVALID, HELLO, ACK = 1, 2, 3, 6, 7, 9, 10, 11
 SENDS_A_MINUTE = 120
-SESSIONS_A_DAY = 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -72,12 +71,9 @@ class Link:
 
 
 class Transport:
-    """How payloads are packed: plain, each by itself (`compress` of IDENTIFY) or as one zlib stream."""
-
-    LARGE = 1024
+    """How payloads are packed: plain or as one stream, compressed."""
 
     def __init__(self, stream: str | None) -> None:
-        self.payloads = False
         self._stream = zlib.compressobj() if stream == "zlib-stream" else None
         self._zstd: Any = None
         if stream == "zstd-stream":
@@ -92,8 +88,6 @@ class Transport:
         if self._zstd is not None:
             packed: bytes = self._zstd.compress(text.encode(), self._zstd.FLUSH_BLOCK)
             return packed
-        if self.payloads and len(text) > self.LARGE:
-            return zlib.compress(text.encode())
         return text
 
 
@@ -159,11 +153,6 @@ class Gateway(Events):
     def forget_sessions(self) -> None:
         """Sessions that no connection serves have timed out: RESUME is answered with op 9."""
         self.sessions = {key: session for key, session in self.sessions.items() if session.link is not None}
-
-    def ask_heartbeat(self) -> None:
-        """Ask every connection for a heartbeat at once (op 1)."""
-        for link in self.links:
-            link.send({"op": HEARTBEAT, "d": None})
 
     def push_raw(self, event: str, data: Json) -> None:
         """Tell every session anything, readable or not, whatever its intents."""
@@ -275,12 +264,10 @@ class Gateway(Events):
             self._identify(link, data)
         elif op == RESUME:
             self._resume(link, data)
-        elif op not in (PRESENCE, VOICE, MEMBERS):
+        elif op != PRESENCE:
             raise Close(4001, f"unknown opcode {op!r}")
         elif link.session is None:
             raise Close(4003, f"opcode {op} before IDENTIFY")
-        elif op == MEMBERS:
-            self._members(link.session, data)
         else:
             link.session.presence = data
 
@@ -310,7 +297,6 @@ class Gateway(Events):
         if any(one in intents and one not in self.granted for one in PRIVILEGED):
             raise Close(4014, f"intents {intents!r}, granted {self.granted!r}", None)
         self.identified.append({**given, "token": "…"})
-        link.transport.payloads = bool(given.get("compress"))
         session = Session(secrets.token_hex(16), intents, given.get("presence"))
         self.sessions[session.id] = session
         self._serve(session, link)
@@ -364,21 +350,3 @@ class Gateway(Events):
         for payload in session.events[seen:]:
             link.send(payload)
         session.tell("RESUMED", {"_trace": []})
-
-    def _members(self, session: Session, data: Any) -> None:
-        """Request Guild Members: all, by the beginning of a name, or by ids."""
-        if not isinstance(data, dict) or data.get("guild_id") not in self.members:
-            raise Close(4002, "Request Guild Members takes a guild_id")
-        everybody = list(self.members[data["guild_id"]].values())
-        wanted = data.get("user_ids")
-        if wanted is None and not data.get("query") and Intent.GUILD_MEMBERS not in session.intents:
-            raise Close(4014, "all members without GUILD_MEMBERS", None)
-        ids = [str(one) for one in (wanted if isinstance(wanted, list) else [wanted])] if wanted else None
-        found = [
-            one
-            for one in everybody
-            if (one["user"]["id"] in ids if ids else one["user"]["username"].startswith(data.get("query", "")))
-        ]
-        chunk: Json = {"guild_id": data["guild_id"], "members": found, "chunk_index": 0, "chunk_count": 1}
-        chunk["not_found"] = [one for one in ids or () if one not in [who["user"]["id"] for who in found]]
-        session.tell("GUILD_MEMBERS_CHUNK", chunk | ({"nonce": data["nonce"]} if "nonce" in data else {}))

@@ -65,22 +65,6 @@ def readable(server: Any, asked: Asked) -> Json:
     return message
 
 
-@route("GET", "/channels/{channel}/messages/pins", query=record(before=fields.text(64), limit=fields.INTEGER))
-def pinned(server: Any, asked: Asked) -> Json:
-    channel = server.channel(asked["channel"])
-    pins = server.pins.get(channel["id"], {})
-    items = [
-        {"pinned_at": at, "message": shown(server, server.message(channel["id"], one))}
-        for one, at in reversed(pins.items())
-    ]
-    return {"items": items, "has_more": False}
-
-
-@route("GET", "/channels/{channel}/pins")
-def pinned_before(server: Any, asked: Asked) -> list[Json]:
-    return [one["message"] for one in pinned(server, asked)["items"]]  # type: ignore[index]
-
-
 @route("GET", "/channels/{channel}/messages/{message}")
 def one_message(server: Any, asked: Asked) -> Json:
     return shown(server, readable(server, asked))
@@ -127,11 +111,9 @@ def write(
     **more: Any,
 ) -> Json:
     """Put a message of the bot into a channel and note that it was sent."""
-    replied, more = _reference(server, channel, body, more)
-    more = {"flags": body.get("flags") or 0, "embeds": _embeds(body), "tts": bool(body.get("tts"))} | more
+    replied = _reference(server, channel, body)
+    more = {"flags": body.get("flags") or 0} | more
     more["components"] = body.get("components") or []
-    if body.get("poll"):
-        more["poll"] = body["poll"]
     draft = Draft(
         objects.user(server.bot),
         (body.get("content") or "").strip(),
@@ -158,10 +140,6 @@ def note(
     server.ledger.sent.append(one)
 
 
-def _embeds(body: Json) -> list[Json]:
-    return [one | {"type": "rich"} for one in body.get("embeds") or []]
-
-
 def named(files: dict[str, File], body: Json) -> list[File]:
     """The uploads, with what `attachments` says of each."""
     said = {str(one["id"]): one for one in body.get("attachments") or ()}
@@ -173,32 +151,20 @@ def named(files: dict[str, File], body: Json) -> list[File]:
     return found
 
 
-def _reference(server: Any, channel: Json, body: Json, more: Json) -> tuple[Json | None, Json]:
-    """The message that is replied to, or the fields of a forward."""
+def _reference(server: Any, channel: Json, body: Json) -> Json | None:
+    """The message that is replied to."""
     reference = body.get("message_reference")
     if not reference:
-        return None, more
-    place = server.channels.get(str(reference.get("channel_id") or channel["id"]), {"id": ""})
-    known = server.stored.get(place["id"], {}).get(str(reference["message_id"]))
-    if reference.get("type") == 1:
-        if known is None:
-            raise form("message_reference", "MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "Unknown message")
-        snapshot = {name: known[name] for name in ("type", "content", "timestamp", "embeds", "attachments", "flags")}
-        told = {"type": 1, "channel_id": place["id"], "message_id": known["id"]}
-        return None, more | {"message_reference": told, "message_snapshots": [{"message": snapshot}]}
-    if place["id"] != channel["id"]:
-        raise form(
-            "message_reference",
-            "REPLIES_CANNOT_REFERENCE_OTHER_CHANNEL",
-            "Cannot reply to a message in another channel",
-        )
+        return None
+    known = server.stored.get(channel["id"], {}).get(str(reference["message_id"]))
     if not server.permissions(server.bot, channel) & Permission.READ_MESSAGE_HISTORY:
         raise Refusal(403, 160002, "Cannot reply without permission to read message history")
     if known is None and reference.get("fail_if_not_exists") is not False:
         raise Refusal(400, 50035, "Invalid Form Body", errors=_unknown_reference())
     if known is not None and known["type"] not in (objects.DEFAULT, objects.REPLY, objects.COMMAND, 23):
         raise form("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message")
-    return known, more
+    found: Json | None = known
+    return found
 
 
 def _unknown_reference() -> Json:
@@ -211,39 +177,28 @@ def _unknown_reference() -> Json:
 # Changing
 
 
-@route("PATCH", "/channels/{channel}/messages/{message}", body=fields.MESSAGE_EDIT, files=True)
+@route("PATCH", "/channels/{channel}/messages/{message}", body=fields.MESSAGE_EDIT)
 def edit(server: Any, asked: Asked) -> Json:
     channel = server.channel(asked["channel"])
     message = server.message(channel["id"], asked["message"])
-    mine = message["author"]["id"] == str(server.bot.id)
-    if not mine and asked.body.keys() - {"flags"}:
+    if message["author"]["id"] != str(server.bot.id):
         raise Refusal(403, 50005, "Cannot edit a message authored by another user")
-    if not mine:
-        server.demand(channel, Permission.MANAGE_MESSAGES)
     not_archived(channel)
-    check_message(server, channel, asked.body, asked.files, edit=True)
-    return shown(server, rewrite(server, message, asked.body, asked.files))
+    check_message(server, channel, asked.body, {}, edit=True)
+    return shown(server, rewrite(server, message, asked.body))
 
 
-def rewrite(
-    server: Any, message: Json, body: Json, files: dict[str, File], default: Allowed = PING_ALL, *, method: str = "edit"
-) -> Json:
+def rewrite(server: Any, message: Json, body: Json, default: Allowed = PING_ALL, *, method: str = "edit") -> Json:
     """Change a message of the bot: fields that are not named stay."""
     channel = server.channels[message["channel_id"]]
-    for name, value in (("content", (body.get("content") or "").strip()), ("embeds", _embeds(body))):
-        if name in body:
-            message[name] = value
+    if "content" in body:
+        message["content"] = (body["content"] or "").strip()
     if "components" in body:
         message["components"] = body["components"] or []
     if body.get("flags") is not None:
         kept = message["flags"] & ~objects.SUPPRESS_EMBEDS
         message["flags"] = kept | body["flags"] & objects.SUPPRESS_EMBEDS
-    if "attachments" in body:
-        stay = {str(one["id"]) for one in body["attachments"] or ()}
-        message["attachments"] = [one for one in message["attachments"] if one["id"] in stay]
-    for file in named(files, body):
-        message["attachments"].append(server.files.keep(file, channel["id"], server.snowflakes.next()))
-    if not any(message.get(name) for name in ("content", "embeds", "attachments", "components", "poll")):
+    if not any(message.get(name) for name in ("content", "attachments", "components")):
         raise Refusal(400, 50006, "Cannot send an empty message")
     if method == "edit":
         message["edited_timestamp"] = objects.iso(server.wall())
@@ -269,17 +224,6 @@ def delete(server: Any, asked: Asked) -> None:
     not_archived(channel)
     note(server, "delete", message, {})
     server.delete(message)
-
-
-@route("POST", "/channels/{channel}/messages/bulk-delete", body=fields.BULK_DELETE)
-def bulk_delete(server: Any, asked: Asked) -> None:
-    channel = server.channel(asked["channel"])
-    server.demand(channel, Permission.MANAGE_MESSAGES)
-    known = server.stored[channel["id"]]
-    found = [known[str(one)] for one in asked.body["messages"] if str(one) in known]
-    for one in found:
-        note(server, "delete", one, {})
-    server.delete(*found)
 
 
 @route("POST", "/channels/{channel}/typing")

@@ -19,15 +19,7 @@ class Allowed:
     """What a message may ping: kinds that are read from its text, and single users and roles."""
 
     parse: frozenset[str] = frozenset({"users", "roles", "everyone"})
-    users: frozenset[str] = frozenset()
-    roles: frozenset[str] = frozenset()
     replied_user: bool = True
-
-    def user(self, user_id: str) -> bool:
-        return "users" in self.parse or user_id in self.users
-
-    def role(self, role_id: str) -> bool:
-        return "roles" in self.parse or role_id in self.roles
 
 
 PING_ALL = Allowed()
@@ -91,18 +83,6 @@ class People(World):
         place = self.channels[id_of(channel)]
         return self.post(place, Draft(author | {"global_name": None}, text, more={"webhook_id": number} | more))
 
-    def forward(self, channel: Place, person: Person, original: Json, **more: Any) -> Json:
-        """Somebody forwards a message that stands anywhere."""
-        kept = ("type", "content", "timestamp", "edited_timestamp", "flags", "mentions", "mention_roles", "attachments")
-        snapshot = {
-            name: original[name] for name in (*kept, "embeds", "components", "sticker_items") if name in original
-        }
-        reference = {"type": 1, "channel_id": original["channel_id"], "message_id": original["id"]}
-        if "guild_id" in self.channels[original["channel_id"]]:
-            reference["guild_id"] = self.channels[original["channel_id"]]["guild_id"]
-        more = {"message_reference": reference, "message_snapshots": [{"message": snapshot}]} | more
-        return self.say(channel, person, flags=objects.HAS_SNAPSHOT, **more)
-
     def post(self, place: Json, draft: Draft, *, by: Person | None = None) -> Json:
         """Put a message into a channel and tell of it."""
         built = objects.message(self.snowflakes.next(), place["id"], draft.author, draft.text)
@@ -142,13 +122,13 @@ class People(World):
         loud = by is None or bool(self.permissions(by, place) & Permission.MENTION_EVERYONE)
         guild = self.guild_of(place)
         known = self.members[guild["id"]] if guild else {int(one["id"]) for one in place["recipients"]} | {self.bot.id}
-        users = {int(one) for one in USER_MENTION.findall(text) if allowed.user(one) and int(one) in known}
+        users = {int(one) for one in USER_MENTION.findall(text) if "users" in allowed.parse and int(one) in known}
         if replied is not None and allowed.replied_user and int(replied["author"]["id"]) in self.people:
             users.add(int(replied["author"]["id"]))
         roles = {
             int(one["id"])
             for one in (guild["roles"] if guild else ())
-            if one["id"] in ROLE_MENTION.findall(text) and allowed.role(one["id"]) and (one["mentionable"] or loud)
+            if one["id"] in ROLE_MENTION.findall(text) and "roles" in allowed.parse and (one["mentionable"] or loud)
         }
         everyone = bool(guild and loud and "everyone" in allowed.parse and EVERYONE.search(text))
         return Pings(frozenset(users), frozenset(roles), everyone)

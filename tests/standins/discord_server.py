@@ -8,9 +8,9 @@ When the test ends the server checks, unasked, that its client broke no rule and
 
 Stricter than Discord: undocumented fields are refused (Discord passes them over), and so are bodies where none belongs.
 
-Not modelled: voice, stages, several shards, webhooks that bots own, components v2, user-installed applications, group
-DMs, automatic moderation, slow mode, read states, crossposting, votes and results of polls, files of stickers,
-archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limits of IDENTIFY (one
+Not modelled: routes, fields, components and types of answers that Hark never sends (they are refused as undocumented
+until somebody adds them), voice, several shards, user-installed applications, group DMs, automatic moderation, slow
+mode, read states, archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the limits of IDENTIFY (one
 in five seconds, 1000 a day), sessions that time out by themselves (they end by `forget_sessions`, op 9 or the
 client's 1000 or 1001), permissions of people to use commands. Limits of requests are off until
 `discord.limiter.limits` is set.
@@ -23,21 +23,22 @@ message content intent as well.
 
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, Self
+from collections.abc import Awaitable
+from typing import Any
 
 from aiohttp import BodyPartReader, web
 
 from tests.standins import discord_channels, discord_commands
-from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults, pattern_of
+from tests.standins.discord_faults import PROXY_PAGES, answer_of, meets, pattern_of
 from tests.standins.discord_fields import check
 from tests.standins.discord_files import File
 from tests.standins.discord_interactions import Interactions
-from tests.standins.discord_ledger import Call, Pings, Refusal, Rule, Sent, Violation, form
+from tests.standins.discord_ledger import Call, Pings, Refusal, Rule, Violation, form
 from tests.standins.discord_limits import INVALID_REQUESTS, Limiter
 from tests.standins.discord_routes import Asked, Route, find, is_known
 from tests.standins.discord_world import Place, id_of
-from tests.standins.inspection import made
+from tests.standins.faults import Fault, Faults
+from tests.standins.platform_server import PlatformServer
 from tests.watch import PATIENCE
 
 ROOT = "/api/v10"
@@ -46,29 +47,20 @@ MAX_BODY = 25 * 1024 * 1024
 METHODS = (discord_channels, discord_commands)  # imported for the routes that they put into the table
 
 
-class DiscordServer(Interactions):
+class DiscordServer(PlatformServer, Interactions):
     """See the module. `faults` orders what goes wrong, `limiter.limits` switches rate limits on."""
+
+    platform = "Discord"
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
-        self.faults = Faults()
         self.limiter = Limiter()
         self.files_port = 0
         self._runners: list[web.AppRunner] = []
         self._closing = False
-        self.fail_next = self.faults.fail_next
-        self.hold_next = self.faults.hold_next
-        self.fall_silent = self.faults.fall_silent
-        made(self)
+        self.serve(Faults(Rule.FAULT_NOT_FIRED, meets))
 
     # Life
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
 
     async def start(self) -> None:
         """Listen; after a stop on the same ports as before, with the same state."""
@@ -111,11 +103,6 @@ class DiscordServer(Interactions):
 
     # What tests read
 
-    @property
-    def sent(self) -> list[Sent]:
-        """Accepted calls that a person can see, in order."""
-        return self.ledger.sent
-
     def texts(self, channel: Place | None = None) -> list[str]:
         """What the bot has said, in order, in one channel or in all; answers to interactions included."""
         wanted = None if channel is None else id_of(channel)
@@ -131,51 +118,37 @@ class DiscordServer(Interactions):
         """Whom the bot's messages have notified, a `Pings` for each message that notified anybody."""
         return [one.pings for one in self.sent if one.pings]
 
-    def check(self) -> None:
-        """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
-        broken = self.violations
-        if broken:
-            lines = "\n  ".join(str(violation) for violation in broken)
-            raise AssertionError(f"the client broke rules of Discord:\n  {lines}\n{self.ledger.story()}")
+    def left_open(self) -> list[Violation]:
+        return self.unanswered()
 
-    @property
-    def violations(self) -> list[Violation]:
-        """Every rule broken so far that the test does not tolerate."""
-        return self.ledger.broken(self.unanswered() + self.faults.unfired())
+    def fail_next(
+        self,
+        name: str,
+        *,
+        drop: bool = False,
+        times: int = 1,
+        after_apply: bool = False,
+        status: int = 500,
+        **more: Any,
+    ) -> Fault:
+        """Answer the next calls of a route with an error (see `answer_of`), or drop their connection.
 
-    def tolerate(self, *rules: Rule) -> None:
-        """This test provokes violations of these rules on purpose."""
-        self.ledger.tolerated.update(rules)
+        With `after_apply` the call is carried out first, so that its outcome is unknown to the client.
+        """
+        answer = answer_of(status, **more)
+        return self.faults.order(self.named(name), answer=answer, drop=drop, times=times, after_apply=after_apply)
 
-    def allow_repeat(self, text: str) -> None:
-        """This test provokes that a text is said twice in a channel."""
-        self.ledger.repeats_allowed.add(text)
+    def named(self, name: str) -> str:
+        pattern_of(name)
+        return name
 
     def turn_over(self, channel: Place) -> None:
         """The test knows that the answer is complete: typing before a person writes is a violation."""
         self.ledger.timeline.append((id_of(channel), "over"))
 
-    async def wait_sent(self, count: int, channel: Place | None = None, seconds: float = PATIENCE) -> list[str]:
-        """Wait until at least `count` messages were said; returns their texts."""
-        await self.ledger.until(lambda: len(self.texts(channel)) >= count, f"{count} messages", seconds)
-        return self.texts(channel)
-
-    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
-        """Wait for a message or an edit that contains `part`."""
-
-        def found() -> list[Sent]:
-            return [one for one in self.sent if part in one.text]
-
-        await self.ledger.until(lambda: bool(found()), f"a text with {part!r}", seconds)
-        return found()[0]
-
     async def wait_connected(self, seconds: float = PATIENCE) -> None:
         """Wait until a session is served by a connection."""
         await self.ledger.until(lambda: self.connected, "a gateway session", seconds)
-
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
-        """Wait for any state of the server."""
-        await self.ledger.until(ready, what, seconds)
 
     # HTTP
 
@@ -198,7 +171,7 @@ class DiscordServer(Interactions):
         """An attachment, from a host that must not get the bot's token."""
         if "Authorization" in request.headers:
             self.ledger.complain(Rule.TOKEN_LEAK, f"GET {request.path} with an Authorization header")
-        fault = self.faults.take(f"GET {request.path}", silence=False)
+        fault = self.faults.take(f"GET {request.path}")
         if fault is not None and fault.gate is not None:
             fault.reached.set()
             await fault.gate.wait()
@@ -247,10 +220,14 @@ class DiscordServer(Interactions):
     async def _carry_out(
         self, request: web.Request, route: Route, asked: Asked, resource: str, headers: dict[str, str]
     ) -> web.StreamResponse:
-        fault = self.faults.take(f"{request.method} {request.rel_url.raw_path.removeprefix(ROOT)}")
+        call = f"{request.method} {request.rel_url.raw_path.removeprefix(ROOT)}"
+        fault = self.faults.take(call) or self.faults.silence()
         if fault is None:
             return _answer(self._apply(route, asked), headers)
-        result = self._apply_before(fault, route, asked) if fault.after_apply else None
+        result = None
+        if fault.after_apply:
+            with fault.spoiling(Refusal):
+                result = self._apply(route, asked)
         if fault.gate is not None:
             fault.reached.set()
             self.ledger.changed()
@@ -264,16 +241,6 @@ class DiscordServer(Interactions):
         if fault.answer is not None:
             return _page(fault.answer)
         return _answer(result if fault.after_apply else self._apply(route, asked), headers)
-
-    def _apply_before(self, fault: Fault, route: Route, asked: Asked) -> object:
-        """Carry a call out whose answer is spoiled; one that is refused is no such call, but silence hides that too."""
-        try:
-            return self._apply(route, asked)
-        except Refusal:
-            if fault.route is None:
-                return None
-            fault.fired -= 1
-            raise
 
     def _apply(self, route: Route, asked: Asked) -> object:
         query = route.read_query(asked.query)

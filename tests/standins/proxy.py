@@ -17,20 +17,15 @@ CHUNK = 65_536
 class WireRule:
     """One fault on a part, "request" or "answer". `reached` is set when it happens.
 
-    `cut` is the number of bytes after which both connections end, `gate` holds the part until `release()`.
+    `cut` is the number of bytes after which both connections end.
     """
 
     part: str
     match: bytes
     nth: int
-    cut: int | None = None
-    gate: asyncio.Event | None = None
+    cut: int
     seen: int = 0
     reached: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def release(self) -> None:
-        if self.gate is not None:
-            self.gate.set()
 
 
 class _Cut(Exception):
@@ -59,8 +54,6 @@ class FaultProxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        for rule in self._rules:
-            rule.release()
         for link in self._links:
             link.close()
         await asyncio.gather(*(link.over.wait() for link in self._links))
@@ -75,14 +68,6 @@ class FaultProxy:
     def cut_answer(self, match: bytes = b"", *, after: int = 0, nth: int = 1) -> WireRule:
         """Forward only `after` bytes of the answer: with 0 the server acts and the client hears nothing."""
         return self._add(WireRule("answer", match, nth, cut=after))
-
-    def hold_request(self, match: bytes = b"", *, nth: int = 1) -> WireRule:
-        """Keep the request back until `release()`."""
-        return self._add(WireRule("request", match, nth, gate=asyncio.Event()))
-
-    def hold_answer(self, match: bytes = b"", *, nth: int = 1) -> WireRule:
-        """Keep the answer back until `release()`."""
-        return self._add(WireRule("answer", match, nth, gate=asyncio.Event()))
 
     def assert_fired(self) -> None:
         missing = [rule for rule in self._rules if not rule.reached.is_set()]
@@ -164,12 +149,7 @@ class _Link:
     async def _pass(self, part: str, data: bytes, before: int, writer: asyncio.StreamWriter) -> None:
         """Apply the due rules to bytes that follow `before` bytes of the same part, then forward them."""
         for rule in self.due:
-            if rule.part != part:
-                continue
-            if rule.gate is not None:
-                rule.reached.set()
-                await rule.gate.wait()
-            if rule.cut is not None and before + len(data) > rule.cut:
+            if rule.part == part and before + len(data) > rule.cut:
                 writer.write(data[: max(rule.cut - before, 0)])
                 await writer.drain()
                 rule.reached.set()
@@ -179,14 +159,9 @@ class _Link:
 
 
 async def _read_request(reader: asyncio.StreamReader) -> bytes:
-    """One HTTP/1.1 request with its body, by Content-Length or chunks."""
+    """One HTTP/1.1 request with its body, by Content-Length."""
     head = await reader.readuntil(b"\r\n\r\n")
     lower = head.lower()
-    if b"\r\ntransfer-encoding: chunked" in lower:
-        body = b""
-        while not body.endswith(b"0\r\n\r\n"):
-            line = await reader.readuntil(b"\r\n")
-            body += line + await reader.readexactly(int(line.split(b";")[0], 16) + 2)
-        return head + body
+    assert b"\r\ntransfer-encoding:" not in lower
     _, found, rest = lower.partition(b"\r\ncontent-length:")
     return head + (await reader.readexactly(int(rest.split(b"\r\n", 1)[0])) if found else b"")

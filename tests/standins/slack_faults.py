@@ -1,75 +1,15 @@
 """Ordered faults of the Slack stand-in, and its rate limits, which are off until a test sets them."""
 
-import asyncio
 import math
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 from tests.standins.slack_arguments import METHODS, TIERS
-from tests.standins.slack_ledger import Json, Refusal, Rule, Violation, too_many
+from tests.standins.slack_ledger import Json, too_many
 
 LEEWAY = 0.01  # seconds; two readings of one clock
 # What can fail besides the methods.
 OTHER_CALLS = ("connect", "download", "response_url", "upload")
-
-
-@dataclass(slots=True, eq=False)
-class Fault:
-    """One ordered fault; `reached` is set when a call is held, `release()` lets it go on.
-
-    Without a method it is a silence: it meets every call until it is released.
-    """
-
-    method: str | None
-    answer: Refusal | int | None = None
-    drop: bool = False
-    times: int = 1
-    after_apply: bool = False
-    channel: str | None = None
-    gate: asyncio.Event | None = None
-    reached: asyncio.Event = field(default_factory=asyncio.Event)
-    fired: int = 0
-
-    def release(self) -> None:
-        if self.gate is not None:
-            self.gate.set()
-
-
-class Faults:
-    """The faults that a test ordered, in order."""
-
-    def __init__(self) -> None:
-        self.ordered: list[Fault] = []
-
-    def order(self, fault: Fault) -> Fault:
-        if fault.method is not None and fault.method not in (*METHODS, *OTHER_CALLS):
-            raise ValueError(f"{fault.method} is no method of this server")
-        self.ordered.append(fault)
-        return fault
-
-    def take(self, method: str, args: Json) -> Fault | None:
-        """The next fault of a call; it counts as fired."""
-        channel = args.get("channel") or args.get("channel_id")
-        for fault in self.ordered:
-            if fault.method == method and fault.channel in (None, channel) and fault.fired < fault.times:
-                fault.fired += 1
-                return fault
-        return None
-
-    def silence(self) -> Fault | None:
-        """The silence that holds now; it counts as fired."""
-        for fault in self.ordered:
-            if fault.method is None and fault.gate is not None and not fault.gate.is_set():
-                fault.fired += 1
-                return fault
-        return None
-
-    def unfired(self) -> list[Violation]:
-        return [
-            Violation(Rule.FAULT_NOT_FIRED, f"{fault.method or 'silence'}: {fault.fired} of {fault.times}")
-            for fault in self.ordered
-            if fault.fired < fault.times
-        ]
 
 
 @dataclass(slots=True)

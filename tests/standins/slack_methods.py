@@ -1,25 +1,23 @@
-"""What each writing method of the Web API does to the world: messages, edits, reactions, statuses, streams.
+"""What each writing method of the Web API does to the world: messages, edits, reactions, statuses, pins.
 
 A method takes the server and typed arguments and returns the answer without its "ok", or raises the refusal that
 Slack answers. The reading methods and files are in slack_reading; METHODS of slack_arguments says who may call.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.standins import slack_blocks as limits
 from tests.standins import slack_shapes as shapes
-from tests.standins.slack_arguments import parsed
 from tests.standins.slack_delivery import Delivering
 from tests.standins.slack_ledger import Json, Refusal, Rule, Sent
 from tests.standins.slack_shapes import BOT, Room
 
 RESPONSE_SECONDS, RESPONSE_USES = 30 * 60, 5
-STREAM_SECONDS = 5 * 60
 RESPONSE_FIELDS = {
-    *("text", "blocks", "attachments", "metadata", "link_names", "mrkdwn", "parse", "unfurl_links", "unfurl_media"),
-    *("response_type", "replace_original", "delete_original", "thread_ts", "reply_broadcast"),
+    *("text", "blocks", "metadata", "unfurl_links", "unfurl_media"),
+    *("response_type", "replace_original", "thread_ts"),
 }
 # Messages below which nobody can answer.
 _UNANSWERABLE = ("channel_join", "channel_leave", "channel_name")
@@ -45,37 +43,21 @@ class Content:
 def read_content(world: Delivering, args: Json, most: int = limits.MAX_TEXT) -> Content:
     """Check what a message says; raises `no_text` when that is nothing."""
     text, blocks = args.get("text") or "", limits.check_blocks(args.get("blocks") or [])
-    for place in limits.unescaped(text, blocks):
+    for place in limits.unescaped(text):
         world.ledger.complain(Rule.UNESCAPED, repr(place))
-    if "markdown_text" in args:
-        if text or blocks:
-            raise Refusal("markdown_text_conflict", rule=Rule.FORMATTING)
-        limits.check_text(args["markdown_text"], limits.MAX_MARKDOWN)
-        text = args["markdown_text"]
     limits.check_text(text, most)
-    if not text.strip() and not blocks and not args.get("attachments"):
+    if not text.strip() and not blocks:
         raise Refusal("no_text", rule=Rule.FORMATTING)
     metadata = limits.check_metadata(args["metadata"]) if args.get("metadata") else None
     kept = stored_text(text.strip() or limits.shown("", blocks))
-    return Content(text, kept, stored_blocks(world, blocks), blocks, metadata, args)
+    kept_blocks = [{**block, "block_id": block.get("block_id") or f"b{world.number():04d}"} for block in blocks]
+    return Content(text, kept, kept_blocks, blocks, metadata, args)
 
 
 def stored_text(text: str) -> str:
     """A text as it comes back from the history: bare links are wrapped, lone signs are escaped."""
     wrapped = _BARE_URL.sub(lambda match: f"<{match[0]}>", text)
     return limits.CONTROL.sub(lambda match: "&amp;" if match[0] == "&" else "&lt;", wrapped)
-
-
-def stored_blocks(world: Delivering, blocks: Iterable[Json]) -> list[Json]:
-    """Blocks as they come back: each has an id, and a markdown block has become rich text."""
-    kept = []
-    for block in blocks:
-        block_id = block.get("block_id") or f"b{world.number():04d}"
-        if block["type"] == "markdown":
-            kept.append(shapes.rich_text(block["text"], f"b{world.number():04d}"))
-        else:
-            kept.append({**block, "block_id": block_id})
-    return kept
 
 
 def note(world: Delivering, method: str, room: Room, ts: str, content: Content, **more: object) -> None:
@@ -91,7 +73,7 @@ def note(world: Delivering, method: str, room: Room, ts: str, content: Content, 
             shown=content.shown,
             blocks=content.sent_blocks,
             metadata=content.metadata,
-            pings=limits.pings(content.text, content.sent_blocks, content.args),
+            pings=limits.pings(content.text, content.sent_blocks),
             fetched=limits.fetched(content.text, content.sent_blocks, content.args),
             **more,  # type: ignore[arg-type]
         )
@@ -131,10 +113,8 @@ def _post(world: Delivering, room: Room, content: Content, method: str) -> Json:
     thread_ts = args.get("thread_ts") or None
     message = shapes.by_bot(content.kept, world.next_ts(room.id), metadata=content.metadata)
     message |= {"blocks": content.blocks} if content.blocks else {}
-    message |= {"attachments": parsed(args["attachments"], list)} if args.get("attachments") else {}
-    broadcast = bool(thread_ts and args.get("reply_broadcast"))
     note(world, method, room, message["ts"], content, thread_ts=thread_ts)
-    kept = world.add(room, message, thread_ts=thread_ts, broadcast=broadcast)
+    kept = world.add(room, message, thread_ts=thread_ts)
     return {"channel": room.id, "ts": kept["ts"], "message": dict(kept)}
 
 
@@ -143,8 +123,6 @@ def update(world: Delivering, args: Json) -> Json:
     kept = _own(world, room, args["ts"], "cant_update_message")
     if room.archived:
         raise Refusal("is_inactive")
-    if world.streams.get((room.id, args["ts"])):
-        raise Refusal("streaming_state_conflict")
     empty = args.get("metadata") in ({}, "{}")
     content = read_content(world, {**args, "metadata": None} if empty else args, limits.MAX_UPDATE_TEXT)
     new: Json = {"text": content.kept}
@@ -173,13 +151,6 @@ def delete(world: Delivering, args: Json) -> Json:
     return {"channel": room.id, "ts": args["ts"]}
 
 
-def post_ephemeral(world: Delivering, args: Json) -> Json:
-    room = writable(world, args["channel"])
-    if args["user"] not in room.members:
-        raise Refusal("user_not_in_channel")
-    return {"message_ts": whisper(world, room, args["user"], read_content(world, args), "chat.postEphemeral")}
-
-
 def whisper(world: Delivering, room: Room, user: str, content: Content, method: str) -> str:
     """A message that only one person sees and that no history has; returns its ts."""
     ts = world.next_ts(room.id)
@@ -198,8 +169,6 @@ def add_reaction(world: Delivering, args: Json) -> Json:
 
 
 def remove_reaction(world: Delivering, args: Json) -> Json:
-    if not args.get("channel") or not args.get("timestamp"):
-        raise Refusal("no_item_specified", rule=Rule.BAD_VALUE)
     room, name = _reactable(world, args)
     world.remove_reaction(room, args["timestamp"], name, BOT)
     world.ledger.sent.append(Sent("reactions.remove", room.id, args["timestamp"], name, args, world.clock()))
@@ -224,9 +193,6 @@ def set_status(world: Delivering, args: Json) -> Json:
     """The line "is thinking …" below a thread; an empty one takes it away, so does the next message there."""
     room = world.room(args["channel_id"])
     world.message(room.id, args["thread_ts"], "invalid_thread_ts")
-    lines = parsed(args.get("loading_messages", []), list)
-    if len(lines) > 10 or any(not 1 <= len(line) <= 50 for line in lines):
-        raise Refusal("invalid_arguments", rule=Rule.BAD_VALUE, messages=["[ERROR] [json-pointer:/loading_messages]"])
     if args["status"]:
         world.statuses[room.id, args["thread_ts"]] = args["status"]
     else:
@@ -262,69 +228,6 @@ def _pinnable(world: Delivering, args: Json) -> Json:
     return world.message(room.id, args["timestamp"])
 
 
-# Streams
-
-
-def start_stream(world: Delivering, args: Json) -> Json:
-    room = writable(world, args["channel"])
-    if room.kind != "im":
-        for name in ("recipient_user_id", "recipient_team_id"):
-            if not args.get(name):
-                raise Refusal(f"missing_{name}", rule=Rule.BAD_VALUE)
-    _check_parent(world, room, args["thread_ts"])
-    text = _streamed(args)
-    message = shapes.by_bot(text, world.next_ts(room.id), streaming_state="in_progress")
-    world.streams[room.id, message["ts"]] = True
-    world.after(STREAM_SECONDS, lambda: world.streams.update({(room.id, message["ts"]): False}))
-    world.add(room, message, thread_ts=args["thread_ts"])
-    _note_stream(world, "chat.startStream", room, message["ts"], args, text)
-    return {"channel": room.id, "ts": message["ts"]}
-
-
-def append_stream(world: Delivering, args: Json) -> Json:
-    room, kept = _streaming(world, args)
-    text = _streamed(args)
-    if not text:
-        raise Refusal("no_text", rule=Rule.FORMATTING)
-    kept["text"] += text
-    _note_stream(world, "chat.appendStream", room, kept["ts"], args, text)
-    return {"channel": room.id, "ts": kept["ts"]}
-
-
-def stop_stream(world: Delivering, args: Json) -> Json:
-    room, kept = _streaming(world, args)
-    text = _streamed(args)
-    blocks = limits.check_blocks(args.get("blocks") or [])
-    new: Json = {"text": kept["text"] + text, "streaming_state": "completed"}
-    new |= {"blocks": stored_blocks(world, blocks)} if blocks else {}
-    new |= {"metadata": limits.check_metadata(args["metadata"])} if args.get("metadata") else {}
-    world.streams[room.id, kept["ts"]] = False
-    message = world.change(room, kept["ts"], new)
-    _note_stream(world, "chat.stopStream", room, kept["ts"], args, text)
-    return {"channel": room.id, "ts": kept["ts"], "message": dict(message)}
-
-
-def _streaming(world: Delivering, args: Json) -> tuple[Room, Json]:
-    room = world.room(args["channel"])
-    kept = world.message(room.id, args["ts"])
-    if not world.streams.get((room.id, args["ts"])):
-        raise Refusal("message_not_in_streaming_state")
-    return room, kept
-
-
-def _streamed(args: Json) -> str:
-    chunks = parsed(args.get("chunks") or [], list)
-    parts = [args.get("markdown_text") or "", *(one.get("text", "") for one in chunks)]
-    for part in parts:
-        limits.check_text(part, limits.MAX_MARKDOWN)
-    return "".join(parts)
-
-
-def _note_stream(world: Delivering, method: str, room: Room, ts: str, args: Json, text: str) -> None:
-    content = Content(text, text, [], [], None, {**args, "unfurl_media": False})
-    note(world, method, room, ts, content, thread_ts=world.kept[room.id][ts].get("thread_ts"))
-
-
 # Answers to commands and clicks
 
 
@@ -342,18 +245,10 @@ def respond(world: Delivering, key: str, body: Json) -> None:
 
 
 def answer(world: Delivering, known: Json, body: Json, method: str) -> None:
-    """Say, replace or delete what a command or a click answers."""
+    """Say or replace what a command or a click answers."""
     room: Room = known["room"]
     original = known["original"]
     whispered = next((one for one in world.ephemeral if (one["channel"], one["ts"]) == (room.id, original)), None)
-    if body.get("delete_original"):
-        if original is None:
-            raise Refusal("invalid_payload", status=400, rule=Rule.BAD_VALUE)
-        if whispered is not None:
-            world.ephemeral.remove(whispered)
-        else:
-            world.remove(room, original)
-        return
     for name in set(body) - RESPONSE_FIELDS:
         world.ledger.complain(Rule.UNKNOWN_ARGUMENT, f"{method}: {name}")
     content = read_content(world, body)
@@ -372,12 +267,8 @@ def answer(world: Delivering, known: Json, body: Json, method: str) -> None:
 
 WRITING: Mapping[str, Callable[[Delivering, Json], Json]] = {
     "assistant.threads.setStatus": set_status,
-    "chat.appendStream": append_stream,
     "chat.delete": delete,
-    "chat.postEphemeral": post_ephemeral,
     "chat.postMessage": post_message,
-    "chat.startStream": start_stream,
-    "chat.stopStream": stop_stream,
     "chat.update": update,
     "pins.add": pin,
     "pins.remove": unpin,

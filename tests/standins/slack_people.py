@@ -164,57 +164,17 @@ class People(World):
             at = self.next_ts(where.id)
             self.tell(event | {"team": user.team, "event_ts": at, "inviter": ALICE.id}, "member_joined_channel")
 
-    def leave(self, room: Room | str, user: Person = ALICE) -> None:
-        """Somebody, or the app itself, leaves a channel."""
-        where = self._where(room)
-        self._say_by_itself(where, "channel_leave", f"<@{user.id}> has left the channel", user.id)
-        letter = "G" if where.kind == "group" else "C"
-        event = {"type": "member_left_channel", "user": user.id, "channel": where.id, "channel_type": letter}
-        if user.id == BOT:
-            kind = "group_left" if where.kind == "group" else "channel_left"
-            gone = {"type": kind, "channel": where.id, "actor_id": ALICE.id, "event_ts": self.next_ts(where.id)}
-            self.tell(gone, kind)
-        elif BOT in where.members:
-            self.tell(event | {"team": user.team, "event_ts": self.next_ts(where.id)}, "member_left_channel")
-        where.members.remove(user.id)
-
     def archive(self, room: Room | str, user: Person = ALICE) -> None:
         where = self._where(room)
         where.archived = True
         event = {"type": "channel_archive", "channel": where.id, "user": user.id, "is_moved": 0}
         self.tell(event | {"event_ts": self.next_ts(where.id)}, "channel_archive")
 
-    def rename(self, room: Room | str, name: str, user: Person = ALICE) -> None:
-        where = self._where(room)
-        old, where.name = where.name, name
-        words = f'has renamed the channel from "{old}" to "{name}"'
-        self._say_by_itself(where, "channel_name", words, user.id, old_name=old, name=name)
-        channel = {"id": where.id, "name": name, "created": where.created, "is_channel": True}
-        event = {"type": "channel_rename", "channel": channel, "event_ts": self.next_ts(where.id)}
-        self.tell(event, "channel_rename")
-
     def _say_by_itself(self, room: Room, subtype: str, text: str, user: str, **more: Any) -> None:
         message = {"subtype": subtype, "user": user, "text": text, "type": "message", "ts": self.next_ts(room.id)}
         self.add(room, message | more)
 
     # The app's own surfaces
-
-    def open_home(self, user: Person = ALICE, tab: str = "messages") -> None:
-        """Somebody opens the app's direct conversation or its home tab."""
-        event = {"type": "app_home_opened", "user": user.id, "channel": self.im(user.id).id, "tab": tab}
-        self.tell(event | {"event_ts": self.next_ts("")}, "app_home_opened")
-
-    def open_assistant(self, user: Person = ALICE, seen: Room | None = None) -> str:
-        """Somebody opens a new thread with the assistant; returns its thread_ts. `seen`: the channel in view."""
-        room = self.im(user.id)
-        ts = self.next_ts(room.id)
-        root = shapes.by_bot("New Assistant Thread", ts, subtype="assistant_app_thread")
-        self.kept[room.id][ts] = root
-        context = {"channel_id": seen.id, "team_id": shapes.TEAM, "enterprise_id": None} if seen else {}
-        thread = {"user_id": user.id, "context": context, "channel_id": room.id, "thread_ts": ts}
-        event = {"type": "assistant_thread_started", "assistant_thread": thread, "event_ts": self.next_ts(room.id)}
-        self.tell(event, "assistant_thread_started")
-        return ts
 
     def buttons_of(self, message: Json) -> list[Json]:
         """The buttons below a message."""

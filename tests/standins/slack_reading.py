@@ -25,12 +25,6 @@ def auth_test(world: Delivering, _args: Json) -> Json:
     }
 
 
-def api_test(_world: Delivering, args: Json) -> Json:
-    if args.get("error"):
-        raise Refusal(args["error"], args=args)
-    return {"args": args}
-
-
 # Pages
 
 
@@ -137,37 +131,23 @@ def info(world: Delivering, args: Json) -> Json:
     return {"channel": room.channel()}
 
 
-def _listed(world: Delivering, args: Json, *, mine: bool) -> Json:
+def own_conversations(world: Delivering, args: Json) -> Json:
     types = set((args.get("types") or "public_channel").split(","))
     kinds = {kind for kind, name in shapes.TYPE_NAME.items() if name in types}
     if len(kinds) != len(types):
         raise Refusal("invalid_types", rule=Rule.BAD_VALUE)
     for kind in kinds:
         world.need(f"{shapes.SCOPE_PREFIX[kind]}:read")
-    member = args.get("user") or BOT
     rooms = [
         room
         for room in world.rooms.values()
-        if room.kind in kinds
-        and (member in room.members if mine else room.kind == "channel" or BOT in room.members)
-        and (BOT in room.members or room.kind == "channel")
-        and not (args.get("exclude_archived") and room.archived)
+        if room.kind in kinds and BOT in room.members and not (args.get("exclude_archived") and room.archived)
     ]
     page, meta = _page(rooms, args, 100)
     return {"channels": [room.channel() for room in page], "response_metadata": meta}
 
 
-def conversations(world: Delivering, args: Json) -> Json:
-    return _listed(world, args, mine=False)
-
-
-def own_conversations(world: Delivering, args: Json) -> Json:
-    return _listed(world, args, mine=True)
-
-
 def open_conversation(world: Delivering, args: Json) -> Json:
-    if args.get("channel"):
-        return {"no_op": True, "already_open": True, "channel": {"id": world.room(args["channel"]).id}}
     users = [one.strip() for one in args.get("users", []) if one.strip()]
     if not users:
         raise Refusal("users_list_not_supplied", rule=Rule.BAD_VALUE)
@@ -184,15 +164,7 @@ def open_conversation(world: Delivering, args: Json) -> Json:
         wanted = {*users, BOT}
         known = (room for room in world.rooms.values() if room.kind == "mpim" and set(room.members) == wanted)
         room = next(known, None) or world.group_dm(*(world.people[user] for user in users))
-    channel = room.channel() if args.get("return_im") else {"id": room.id}
-    return {"no_op": True, "already_open": True, "channel": channel}
-
-
-def members(world: Delivering, args: Json) -> Json:
-    room = world.room(args["channel"])
-    world.need(f"{shapes.SCOPE_PREFIX[room.kind]}:read")
-    page, meta = _page(room.members, args, 100)
-    return {"members": page, "response_metadata": meta}
+    return {"no_op": True, "already_open": True, "channel": {"id": room.id}}
 
 
 def user_info(world: Delivering, args: Json) -> Json:
@@ -204,22 +176,6 @@ def user_info(world: Delivering, args: Json) -> Json:
 def users(world: Delivering, args: Json) -> Json:
     page, meta = _page([one.user() for one in world.people.values()], args, 1000)
     return {"members": page, "cache_ts": int(world.wall()), "response_metadata": meta}
-
-
-def bot_info(world: Delivering, args: Json) -> Json:
-    if args.get("bot") != shapes.BOT_ID:
-        raise Refusal("bot_not_found")
-    profile = shapes.bot_profile()
-    return {"bot": {**profile, "user_id": BOT}}
-
-
-def permalink(world: Delivering, args: Json) -> Json:
-    room = world.room(args["channel"])
-    kept = world.message(room.id, args["message_ts"])
-    link = f"https://{shapes.TEAM_DOMAIN}.slack.com/archives/{room.id}/p{args['message_ts'].replace('.', '')}"
-    if kept.get("thread_ts", kept["ts"]) != kept["ts"]:
-        link += f"?thread_ts={kept['thread_ts']}&cid={room.id}"
-    return {"channel": room.id, "permalink": link}
 
 
 # Files
@@ -234,14 +190,13 @@ def upload_url(world: Delivering, args: Json) -> Json:
 
 
 def complete_upload(world: Delivering, args: Json) -> Json:
-    """Share what was uploaded, as one message in each conversation; without one it stays with the app."""
+    """Share what was uploaded, as one message in its conversation."""
     named = parsed(args["files"], list)
     files = [world.files.get(one.get("id", "")) for one in named]
     if not named or any(file is None or file.data is None or file.shared for file in files):
         raise Refusal("file_not_found", rule=Rule.BAD_VALUE)
-    channels = [one for one in [args.get("channel_id"), *args.get("channels", [])] if one]
-    rooms = [world.room(channel) for channel in channels]
-    if any(BOT not in room.members for room in rooms):
+    room = world.room(args["channel_id"])
+    if BOT not in room.members:
         raise Refusal("not_in_channel")
     found = [file for file in files if file is not None]
     for file, given in zip(found, named, strict=True):
@@ -249,12 +204,11 @@ def complete_upload(world: Delivering, args: Json) -> Json:
         file.shared = True
     bodies = [file.body for file in found]
     comment = args.get("initial_comment") or ""
-    for room in rooms:
-        message = shapes.by_bot(stored_text(comment), world.next_ts(room.id), files=bodies, upload=False)
-        content = Content(comment, message["text"], [], [], None, args)
-        thread_ts = args.get("thread_ts")
-        note(world, "files.completeUploadExternal", room, message["ts"], content, thread_ts=thread_ts)
-        world.add(room, message | {"subtype": "file_share", "display_as_bot": False}, thread_ts=thread_ts)
+    message = shapes.by_bot(stored_text(comment), world.next_ts(room.id), files=bodies, upload=False)
+    content = Content(comment, message["text"], [], [], None, args)
+    thread_ts = args.get("thread_ts")
+    note(world, "files.completeUploadExternal", room, message["ts"], content, thread_ts=thread_ts)
+    world.add(room, message | {"subtype": "file_share", "display_as_bot": False}, thread_ts=thread_ts)
     return {"files": [dict(body) for body in bodies]}
 
 
@@ -266,14 +220,9 @@ def file_info(world: Delivering, args: Json) -> Json:
 
 
 READING: Mapping[str, Callable[[Delivering, Json], Json]] = {
-    "api.test": api_test,
     "auth.test": auth_test,
-    "bots.info": bot_info,
-    "chat.getPermalink": permalink,
     "conversations.history": history,
     "conversations.info": info,
-    "conversations.list": conversations,
-    "conversations.members": members,
     "conversations.open": open_conversation,
     "conversations.replies": replies,
     "files.completeUploadExternal": complete_upload,

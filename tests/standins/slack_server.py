@@ -6,11 +6,11 @@ faults are ordered with `fail_next`, `hold_next` and `fall_silent`, or on `slack
 passes in `advance` only. When the test ends the server checks, unasked, that its client broke no rule and that
 every fault happened.
 
-Not modelled: OAuth, several workspaces and enterprise grids, user tokens, views, modals and the home tab, scheduled
-messages, search, canvases, lists, workflows, custom emoji and faces of messages, pictures of link previews, files
-that are edited or deleted, membership changes by the app, the lower limits of conversations.history for apps outside
-the marketplace, the splitting of texts past 4,000 characters, and how a markdown block is translated (it comes back
-as plain rich text). Events keep their order unless a test orders otherwise with `pause` and `resume`. Texts past
+Not modelled: methods, arguments and blocks that Hark never sends (they are refused or a violation until somebody adds
+them), OAuth, several workspaces and enterprise grids, user tokens, custom emoji, pictures of link previews, files that
+are edited or deleted, membership changes by the app, the lower limits of conversations.history for apps outside the
+marketplace and the splitting of texts past 4,000 characters. Events keep their order unless a test orders otherwise
+with `pause` and `resume`. Texts past
 40,000 characters are refused, where Slack may cut them. From what clients report, not from the documentation: a
 thread's parent comes on every page, pages of history after `oldest` go forward, app_mention comes again with each
 edit and not with files, an acknowledgement on another connection does not count. Where reports differ, World has a
@@ -26,17 +26,17 @@ switch.
         slack.advance(3)                             # what is not acknowledged comes again
 """
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
 from tests.standins import slack_shapes as shapes
-from tests.standins.inspection import made
-from tests.standins.slack_faults import Fault
+from tests.standins.faults import Fault, Faults
+from tests.standins.platform_server import PlatformServer
+from tests.standins.slack_arguments import METHODS
+from tests.standins.slack_faults import OTHER_CALLS
 from tests.standins.slack_http import Requests
-from tests.standins.slack_ledger import Call, Json, Refusal, Rule, Sent, Violation, too_many
+from tests.standins.slack_ledger import Call, Json, Refusal, Rule, Violation, too_many
 from tests.standins.slack_reading import on_top
 from tests.standins.slack_shapes import Room
 from tests.standins.slack_web import Serving
@@ -44,23 +44,18 @@ from tests.standins.slack_world import ts_of
 from tests.watch import PATIENCE
 
 
-class SlackServer(Serving):
+class SlackServer(PlatformServer, Serving):
     """See the module. `limits` is off until a test sets a `RateLimits`; `sockets` are the open connections."""
+
+    platform = "Slack"
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
         self.signing_secret = shapes.SIGNING_SECRET
         self._runner: web.AppRunner | None = None
-        made(self)
+        self.serve(Faults(Rule.FAULT_NOT_FIRED))
 
     # Life
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
 
     async def start(self) -> None:
         """Listen; after a stop on the same port as before, with the same state."""
@@ -73,8 +68,7 @@ class SlackServer(Serving):
     async def stop(self) -> None:
         """Stop listening; calls that are held go on, connections end."""
         self._closing = True
-        for fault in self._faults.ordered:
-            fault.release()
+        self.faults.release_all()
         if isinstance(self.transport, Requests):
             await self.transport.close()
             self.transport = self.sockets
@@ -99,11 +93,6 @@ class SlackServer(Serving):
         return f"{self.origin}/api/"
 
     # What tests read
-
-    @property
-    def sent(self) -> list[Sent]:
-        """Accepted calls that a person can see, in order."""
-        return self.ledger.sent
 
     @property
     def calls(self) -> list[Call]:
@@ -134,44 +123,13 @@ class SlackServer(Serving):
         channel = room.id if isinstance(room, Room) else room
         return [dict(one) for one in [self.kept[channel][ts], *self.replies(channel, ts)]]
 
-    @property
-    def violations(self) -> list[Violation]:
-        """Every rule broken so far that the test does not tolerate."""
-        left = [Violation(Rule.LATE_STATUS, f"{channel} {ts}: {line}") for (channel, ts), line in self.statuses.items()]
-        return self.ledger.broken([*left, *self._faults.unfired()])
-
-    def check(self) -> None:
-        """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
-        broken = self.violations
-        if broken:
-            lines = "\n  ".join(str(violation) for violation in broken)
-            raise AssertionError(f"the client broke rules of Slack:\n  {lines}\n{self.ledger.story()}")
-
-    def tolerate(self, *rules: Rule) -> None:
-        """This test provokes violations of these rules on purpose."""
-        self.ledger.tolerated.update(rules)
-
-    def allow_repeat(self, text: str) -> None:
-        """This test provokes that a text is said twice in a conversation."""
-        self.ledger.repeats_allowed.add(text)
-
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
-        """Wait for any state of the server."""
-        await self.ledger.until(ready, what, seconds)
+    def left_open(self) -> list[Violation]:
+        """Lines below threads that say what the app does, which nothing has taken away."""
+        return [Violation(Rule.LATE_STATUS, f"{channel} {ts}: {line}") for (channel, ts), line in self.statuses.items()]
 
     async def wait_connected(self, count: int = 1, seconds: float = PATIENCE) -> None:
         """Wait until that many connections of Socket Mode were greeted."""
         await self.wait_for(lambda: len(self.sockets.open) >= count, f"{count} connections", seconds)
-
-    async def wait_sent(self, count: int, room: Room | str | None = None, seconds: float = PATIENCE) -> list[str]:
-        """Wait until the app said at least `count` messages; returns their texts."""
-        await self.wait_for(lambda: len(self.texts(room)) >= count, f"{count} messages", seconds)
-        return self.texts(room)
-
-    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
-        """Wait for a message or an edit in which a person reads `part`."""
-        await self.wait_for(lambda: any(part in one.shown for one in self.sent), f"a text with {part!r}", seconds)
-        return next(one for one in self.sent if part in one.shown)
 
     # Faults
 
@@ -200,18 +158,11 @@ class SlackServer(Serving):
             answer_ = too_many(retry_after)
         elif status >= 500:
             answer_ = status
-        return self._faults.order(
-            Fault(method, answer_, drop=drop, times=times, after_apply=after_apply, channel=channel)
+        return self.faults.order(
+            self.named(method), answer=answer_, drop=drop, times=times, after_apply=after_apply, place=channel
         )
 
-    def hold_next(self, method: str, *, after_apply: bool = False, channel: str | None = None) -> Fault:
-        """Keep the next call of `method` waiting, before or after it is carried out, until `release()`."""
-        return self._faults.order(Fault(method, after_apply=after_apply, channel=channel, gate=asyncio.Event()))
-
-    def fall_silent(self, *, apply: bool = False) -> Fault:
-        """Answer no call until `release()`; then their connections end without an answer.
-
-        With `apply` every call is carried out all the same. Connections of Socket Mode stay as they are: for
-        those set `sockets.silent`.
-        """
-        return self._faults.order(Fault(None, drop=True, after_apply=apply, gate=asyncio.Event()))
+    def named(self, name: str) -> str:
+        if name not in (*METHODS, *OTHER_CALLS):
+            raise ValueError(f"{name} is no method of this server")
+        return name

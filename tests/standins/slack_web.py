@@ -8,7 +8,7 @@ from aiohttp import web
 from tests.standins import slack_shapes as shapes
 from tests.standins.slack_arguments import METHODS, read_arguments
 from tests.standins.slack_delivery import Delivering, Envelope, State
-from tests.standins.slack_faults import Fault, Faults, RateLimits, Waits
+from tests.standins.slack_faults import RateLimits, Waits
 from tests.standins.slack_ledger import Call, Json, Refusal, Rule, too_many
 from tests.standins.slack_methods import WRITING, answer, respond
 from tests.standins.slack_reading import READING
@@ -35,7 +35,6 @@ class Serving(Delivering):
         self.transport = self.sockets
         self.port = 0
         self._waits = Waits()
-        self._faults = Faults()
         self._closing = False
 
     @property
@@ -130,10 +129,13 @@ class Serving(Delivering):
     async def _obey(
         self, request: web.Request, name: str, apply: Callable[[], web.Response], args: Json
     ) -> web.StreamResponse:
-        fault = self._faults.take(name, args) or self._faults.silence()
+        fault = self.faults.take(name, args.get("channel") or args.get("channel_id")) or self.faults.silence()
         if fault is None:
             return apply()
-        result = self._apply_before(fault, apply) if fault.after_apply else None
+        result = None
+        if fault.after_apply:
+            with fault.spoiling(Refusal):
+                result = apply()
         if fault.gate is not None:
             self.ledger.changed()
             fault.reached.set()
@@ -145,16 +147,6 @@ class Serving(Delivering):
         if fault.answer is not None:
             return web.Response(status=fault.answer, text=ERROR_PAGE, content_type="text/html")
         return result if result is not None else apply()
-
-    def _apply_before(self, fault: Fault, apply: Callable[[], web.Response]) -> web.Response | None:
-        """Carry a call out whose answer is spoiled; one that is refused is no such call, but silence hides that too."""
-        try:
-            return apply()
-        except Refusal:
-            if fault.method is None:
-                return None
-            fault.fired -= 1
-            raise
 
     def _apply(self, method: str, args: Json, warning: str) -> web.Response:
         if self.limits is not None:
@@ -171,7 +163,7 @@ class Serving(Delivering):
     # Beside the Web API
 
     async def _connect(self, request: web.Request) -> web.StreamResponse:
-        fault = self._faults.take("connect", {})
+        fault = self.faults.take("connect")
         if fault is not None and fault.gate is not None:
             fault.reached.set()
             await fault.gate.wait()

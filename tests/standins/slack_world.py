@@ -64,7 +64,6 @@ class World:
         self.orphans_stand_alone = False
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
-        self.streams: dict[tuple[str, str], bool] = {}
         self._clock, self._wall = clock, wall
         self._ahead = 0.0
         self._timers: list[Timer] = []

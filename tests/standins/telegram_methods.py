@@ -339,10 +339,6 @@ def set_my_commands(world: World, params: Json) -> bool:
     return True
 
 
-def get_my_commands(world: World, params: Json) -> list[Json]:
-    return world.commands.get(_audience(params), [])
-
-
 def _audience(params: Json) -> str:
     scope = params.get("scope", {"type": "default"})
     return f"{sorted(scope.items())} {params.get('language_code', '')}"
@@ -398,7 +394,6 @@ METHODS: dict[str, Callable[[World, Json], object]] = {
     "deleteMessage": delete_message,
     "sendChatAction": send_chat_action,
     "setMyCommands": set_my_commands,
-    "getMyCommands": get_my_commands,
     "answerCallbackQuery": answer_callback_query,
     "setMessageReaction": set_message_reaction,
     "getFile": get_file,

@@ -5,19 +5,17 @@ People act through the methods of `World`; faults are ordered with `fail_next`, 
 When the test ends the server checks, unasked, that its client broke no rule and that every fault happened.
 """
 
-import asyncio
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 from aiohttp import web
 
 from tests.standins import telegram_manage, telegram_rich
-from tests.standins.inspection import made
+from tests.standins.faults import Fault, Faults
+from tests.standins.platform_server import PlatformServer
 from tests.standins.telegram_fields import BY_LOWER_NAME, read_parameters
-from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Sent, Violation
+from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Violation
 from tests.standins.telegram_limits import FloodWaits, RateLimits, too_many
 from tests.standins.telegram_methods import METHODS, get_updates
 from tests.standins.telegram_updates import Room
@@ -28,49 +26,21 @@ PROXY_PAGES = {502: "502 Bad Gateway", 504: "504 Gateway Time-out"}
 MAX_BODY = 50 * 1024 * 1024
 
 
-@dataclass(slots=True, eq=False)
-class Fault:
-    """One ordered fault; `reached` is set when a call is held, `release()` lets it go on.
-
-    Without a method it is a silence: it meets every call until it is released.
-    """
-
-    method: str | None
-    answer: Refusal | int | None = None
-    drop: bool = False
-    times: int = 1
-    after_apply: bool = False
-    chat_id: int | None = None
-    gate: asyncio.Event | None = None
-    reached: asyncio.Event = field(default_factory=asyncio.Event)
-    fired: int = 0
-
-    def release(self) -> None:
-        if self.gate is not None:
-            self.gate.set()
-
-
-class TelegramServer(World):
+class TelegramServer(PlatformServer, World):
     """See the module. `limits` is off until a test sets a `RateLimits`."""
+
+    platform = "the Bot API"
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
         self.limits: RateLimits | None = None
         self.port = 0
         self._floods = FloodWaits()
-        self._faults: list[Fault] = []
         self._runner: web.AppRunner | None = None
         self._closing = False
-        made(self)
+        self.serve(Faults(Rule.FAULT_NOT_FIRED))
 
     # Life
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
 
     async def start(self) -> None:
         """Listen; after a stop on the same port as before, with the same state."""
@@ -85,8 +55,7 @@ class TelegramServer(World):
     async def stop(self) -> None:
         """Stop listening; a poll that waits ends with 500, calls that are held go on."""
         self._closing = True
-        for fault in self._faults:
-            fault.release()
+        self.faults.release_all()
         if self.poll is not None:
             self.poll.ended = Refusal(500, "Internal Server Error: restart")
             self.poll = None
@@ -107,63 +76,19 @@ class TelegramServer(World):
 
     # What tests read
 
-    @property
-    def sent(self) -> list[Sent]:
-        """Accepted calls that a person can see, in order."""
-        return self.ledger.sent
-
     def texts(self, chat: Room | int | None = None) -> list[str]:
         """Texts of sendMessage in order, of one chat or of all."""
         chat_id = chat.id if isinstance(chat, Room) else chat
         return [one.text for one in self.sent if one.method == "sendMessage" and chat_id in (None, one.chat_id)]
 
-    def check(self) -> None:
-        """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
-        broken = self.violations
-        if broken:
-            lines = "\n  ".join(str(violation) for violation in broken)
-            raise AssertionError(f"the client broke rules of the Bot API:\n  {lines}\n{self.ledger.story()}")
-
-    @property
-    def violations(self) -> list[Violation]:
-        """Every rule broken so far that the test does not tolerate."""
-        clicks = [
-            Violation(Rule.UNANSWERED_CLICK, query_id) for query_id, answered in self.clicks.items() if not answered
-        ]
-        return self.ledger.broken(clicks + self._unfired())
-
-    def tolerate(self, *rules: Rule) -> None:
-        """This test provokes violations of these rules on purpose."""
-        self.ledger.tolerated.update(rules)
-
-    def allow_repeat(self, text: str) -> None:
-        """This test provokes that a text is said twice in a chat."""
-        self.ledger.repeats_allowed.add(text)
-
-    async def wait_sent(self, count: int, chat: Room | None = None, seconds: float = PATIENCE) -> list[str]:
-        """Wait until at least `count` messages were sent; returns their texts."""
-        await self.ledger.until(lambda: len(self.texts(chat)) >= count, f"{count} messages", seconds)
-        return self.texts(chat)
-
-    async def wait_text(self, part: str, seconds: float = PATIENCE) -> Sent:
-        """Wait for a message or an edit that contains `part`."""
-
-        def found() -> Sent | None:
-            return next((one for one in self.sent if part in one.text), None)
-
-        await self.ledger.until(lambda: found() is not None, f"a text with {part!r}", seconds)
-        sent = found()
-        assert sent is not None
-        return sent
+    def left_open(self) -> list[Violation]:
+        """Clicks that nobody has answered."""
+        return [Violation(Rule.UNANSWERED_CLICK, query) for query, answered in self.clicks.items() if not answered]
 
     async def wait_confirmed(self, update: Json, seconds: float = PATIENCE) -> None:
         """Wait until the offset of a poll has passed an update: the bot keeps it from here on."""
         number = update["update_id"]
         await self.ledger.until(lambda: self.confirmed >= number, f"update {number} confirmed", seconds)
-
-    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = PATIENCE) -> None:
-        """Wait for any state of the server."""
-        await self.ledger.until(ready, what, seconds)
 
     # Faults
 
@@ -209,52 +134,7 @@ class TelegramServer(World):
             answer = Refusal(500, description or "Internal Server Error")
         elif status in PROXY_PAGES:
             answer = status
-        fault = Fault(method, answer, drop=drop, times=times, after_apply=after_apply, chat_id=chat_id)
-        self._faults.append(fault)
-        return fault
-
-    def hold_next(self, method: str, *, after_apply: bool = False, chat_id: int | None = None) -> Fault:
-        """Keep the next call of `method` waiting, before or after it is carried out, until `release()`."""
-        fault = Fault(method, after_apply=after_apply, chat_id=chat_id, gate=asyncio.Event())
-        self._faults.append(fault)
-        return fault
-
-    def fall_silent(self, *, apply: bool = False) -> Fault:
-        """Answer nothing, neither polls nor calls, until `release()`; then their connections end without an answer.
-
-        With `apply` every call but a poll is carried out all the same. Faults of a method go first, so that a call
-        can fail in the midst of the silence; a poll that waits already is not answered either.
-        """
-        fault = Fault(None, drop=True, after_apply=apply, gate=asyncio.Event())
-        self._faults.append(fault)
-        return fault
-
-    def assert_faults_fired(self) -> None:
-        """Raise AssertionError when an ordered fault did not happen."""
-        missing = self._unfired()
-        assert not missing, f"{[str(one) for one in missing]}; {self.ledger.story()}"
-
-    def _unfired(self) -> list[Violation]:
-        return [
-            Violation(Rule.FAULT_NOT_FIRED, f"{fault.method or 'silence'}: {fault.fired} of {fault.times}")
-            for fault in self._faults
-            if fault.fired < fault.times
-        ]
-
-    def _take_fault(self, method: str, params: Json) -> Fault | None:
-        for fault in self._faults:
-            matches = fault.method == method and fault.chat_id in (None, params.get("chat_id"))
-            if matches and fault.fired < fault.times:
-                fault.fired += 1
-                return fault
-        return None
-
-    def _silence(self) -> Fault | None:
-        for fault in self._faults:
-            if fault.method is None and fault.gate is not None and not fault.gate.is_set():
-                fault.fired += 1
-                return fault
-        return None
+        return self.faults.order(method, answer=answer, drop=drop, times=times, after_apply=after_apply, place=chat_id)
 
     # HTTP
 
@@ -309,14 +189,16 @@ class TelegramServer(World):
             raise
 
     async def _obey(self, request: web.Request, method: str, params: Json) -> web.StreamResponse:
-        fault = self._take_fault(method, params) or self._silence()
+        fault = self.faults.take(method, params.get("chat_id")) or self.faults.silence()
         if fault is None:
             result = await self.apply(request, method, params)
-            fault = self._silence()  # it may have begun while a poll waited
+            fault = self.faults.silence()  # it may have begun while a poll waited
             if fault is None:
                 return _ok(result)
-        elif fault.after_apply and (fault.method or method != "getUpdates"):
-            result = await self._apply_before(fault, request, method, params)
+        elif fault.after_apply and (fault.name or method != "getUpdates"):
+            result = None
+            with fault.spoiling(Refusal):
+                result = await self.apply(request, method, params)
         if fault.gate is not None:
             self.ledger.changed()
             fault.reached.set()
@@ -324,16 +206,6 @@ class TelegramServer(World):
         if fault.drop or fault.answer is not None:
             return _fail(request, fault)
         return _ok(result if fault.after_apply else await self.apply(request, method, params))
-
-    async def _apply_before(self, fault: Fault, request: web.Request, method: str, params: Json) -> object:
-        """Carry a call out whose answer is spoiled; one that is refused is no such call, but silence hides that too."""
-        try:
-            return await self.apply(request, method, params)
-        except Refusal:
-            if fault.method is None:
-                return None
-            fault.fired -= 1
-            raise
 
     async def apply(self, request: web.Request, method: str, params: Json) -> object:
         """Carry out a call that is allowed."""

@@ -20,8 +20,6 @@ MONOSPACE = {"pre", "code"}
 QUOTES = {"blockquote", "expandable_blockquote"}
 NEEDS = {
     "text_link": "url",
-    "text_mention": "user",
-    "custom_emoji": "custom_emoji_id",
     "date_time": "unix_time",
 }
 FOUND_BY_SERVER = {"mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number"}
@@ -34,20 +32,14 @@ def utf16_length(text: str) -> int:
 
 
 def check_text(params: Json, complain: Complain) -> None:
-    """Refuse or report a text, its entities, its parse mode and its keyboard."""
+    """Refuse or report a text, its entities and its keyboard."""
     text = params.get("text", "")
     if not text:
         raise _bad("message text is empty")
     if len(text.encode()) > MAX_BYTES:
         raise _bad("text is too long")
     entities = params.get("entities", [])
-    if params.get("parse_mode"):
-        if params["parse_mode"].lower() not in ("markdown", "markdownv2", "html"):
-            raise _bad("unsupported parse_mode")
-        and_entities = " together with entities" if entities else ": this server does not parse markup"
-        complain(Rule.FORMATTING, f"parse_mode{and_entities}")
-    else:
-        _check_entities(text, entities, complain)
+    _check_entities(text, entities, complain)
     if not text.strip():
         raise _bad("text must be non-empty")
     if utf16_length(text.strip()) > MAX_TEXT:

@@ -148,12 +148,6 @@ class World:
         change = payloads.chat_member_change(user, room, int(self.wall()), "member", "kicked")
         return self.push("my_chat_member", change)
 
-    def kick(self, room: Room, *, by: Person = ALICE) -> Json:
-        """Somebody removes the bot from a group; returns the queued my_chat_member update."""
-        self.closed_chats[self.meet(room).id] = f"bot was kicked from the {room.type} chat"
-        change = payloads.chat_member_change(by, room, int(self.wall()), "member", "kicked")
-        return self.push("my_chat_member", change)
-
     def upgrade(self, room: Room, *, by: Person = ALICE) -> Room:
         """A group becomes a supergroup with another id; both service messages are queued."""
         new = self.meet(replace(room, id=-1_000_000_000_000 + room.id, type="supergroup"))

@@ -1,7 +1,7 @@
 """The fault proxy between a raw HTTP client and the Telegram stand-in: every fault happens on the wire."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -45,24 +45,6 @@ async def test_forwards_many_requests_on_one_connection(telegram: TelegramServer
         assert proxy.connections == 1
 
 
-async def test_chunked_request(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    def body() -> Iterator[bytes]:
-        yield b'{"chat_id": %d, ' % ALICE.id
-        yield b'"text": "in pieces"}'
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for piece in body():
-            yield piece
-
-    async with FaultProxy(telegram.port) as proxy:
-        url = address(proxy, telegram, "sendMessage")
-        headers = {"Content-Type": "application/json"}
-        async with http.post(url, data=pieces(), headers=headers) as answer:
-            assert answer.status == 200
-        assert await say(http, proxy, telegram, "next")
-        assert telegram.texts() == ["in pieces", "next"]
-
-
 @pytest.mark.parametrize("after", [0, 1, 120])
 async def test_cut_request_is_not_carried_out(
     telegram: TelegramServer, http: aiohttp.ClientSession, after: int
@@ -98,34 +80,6 @@ async def test_rule_waits_for_the_request_that_contains_its_bytes(
         assert await say(http, proxy, telegram, "harmless")
         with pytest.raises(aiohttp.ClientError):
             await say(http, proxy, telegram, "poison")
-
-
-async def test_held_request_reaches_the_server_when_it_is_released(
-    telegram: TelegramServer, http: aiohttp.ClientSession
-) -> None:
-    async with FaultProxy(telegram.port) as proxy:
-        rule = proxy.hold_request(b"sendMessage")
-        sending = asyncio.create_task(say(http, proxy, telegram, "late"))
-        await rule.reached.wait()
-        async with http.get(address(proxy, telegram, "getMe")) as barrier:
-            assert barrier.status == 200
-        assert telegram.texts() == []
-        rule.release()
-        assert await sending
-        assert telegram.texts() == ["late"]
-
-
-async def test_held_answer_of_a_request_that_was_carried_out(
-    telegram: TelegramServer, http: aiohttp.ClientSession
-) -> None:
-    async with FaultProxy(telegram.port) as proxy:
-        rule = proxy.hold_answer(b"sendMessage")
-        sending = asyncio.create_task(say(http, proxy, telegram, "done long ago"))
-        await rule.reached.wait()
-        assert telegram.texts() == ["done long ago"]
-        assert not sending.done()
-        rule.release()
-        assert await sending
 
 
 async def test_client_that_leaves_closes_the_upstream_connection(telegram: TelegramServer) -> None:

@@ -83,31 +83,6 @@ async def test_outcome_unknown(slack: SlackServer, call: Client) -> None:
     assert [one["text"] for one in slack.messages("C0GENERAL0")] == ["changed"]
 
 
-async def test_held_calls(slack: SlackServer, call: Client) -> None:
-    before, after = slack.hold_next("chat.postMessage"), slack.hold_next("chat.postMessage", after_apply=True)
-    first = asyncio.create_task(call("chat.postMessage", HELLO))
-    await before.reached.wait()
-    assert slack.texts() == []
-    second = asyncio.create_task(call("chat.postMessage", {**HELLO, "text": "second"}))
-    await after.reached.wait()
-    assert slack.texts() == ["second"]
-    before.release()
-    after.release()
-    assert (await first).body["ok"]
-    assert (await second).body["ok"]
-
-
-async def test_silence(slack: SlackServer, call: Client) -> None:
-    silence = slack.fall_silent(apply=True)
-    waiting = asyncio.create_task(call("chat.postMessage", HELLO))
-    await silence.reached.wait()
-    assert slack.texts() == ["hello"]
-    silence.release()
-    with pytest.raises(aiohttp.ClientError):
-        await waiting
-    assert (await call("auth.test", {})).body["ok"]
-
-
 async def test_a_new_start_keeps_port_and_state(slack: SlackServer, call: Client) -> None:
     await call("chat.postMessage", HELLO)
     port = slack.port

@@ -6,176 +6,167 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from tests.standins.telegram_ledger import Json, Rule
+from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB
+from tests.standins.test_telegram_updates import call, http, ids
 
 SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
 
 
+__all__ = ["http"]  # the fixture
+
+
 @pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
+async def telegram() -> AsyncIterator[TelegramServer]:
+    """A server whose user has not said anything yet."""
+    async with TelegramServer() as made:
+        yield made
 
 
-async def call(http: aiohttp.ClientSession, server: TelegramServer, method: str, **params: object) -> Json:
-    """The answer's body, with the HTTP status as "status"."""
-    async with http.post(f"{server.base_url}{server.token}/{method}", json=params) as answer:
-        body: Json = await answer.json()
-        return body | {"status": answer.status}
+async def test_ordered_errors(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
+    telegram.fail_next("getMe", times=2)
+    for _ in range(2):
+        answer = await call(http, telegram, "getMe")
+        assert (answer["status"], answer["description"]) == (500, "Internal Server Error")
+    assert (await call(http, telegram, "getMe"))["ok"]
+    telegram.fail_next("getMe", status=429, retry_after=7)
+    url = f"{telegram.base_url}{telegram.token}/getMe"
+    async with http.get(url) as answer429:
+        assert (answer429.status, answer429.headers["Retry-After"]) == (429, "7")
+    telegram.fail_next("getWebhookInfo", status=502)
+    async with http.get(f"{telegram.base_url}{telegram.token}/getWebhookInfo") as answer502:
+        assert (answer502.status, answer502.content_type) == (502, "text/html")
+    telegram.check()
 
 
-async def ids(http: aiohttp.ClientSession, server: TelegramServer, **params: object) -> list[int]:
-    return [update["update_id"] for update in (await call(http, server, "getUpdates", **params))["result"]]
-
-
-async def test_ordered_errors(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.fail_next("getMe", times=2)
-        for _ in range(2):
-            answer = await call(http, telegram, "getMe")
-            assert (answer["status"], answer["description"]) == (500, "Internal Server Error")
-        assert (await call(http, telegram, "getMe"))["ok"]
-        telegram.fail_next("getMe", status=429, retry_after=7)
-        url = f"{telegram.base_url}{telegram.token}/getMe"
-        async with http.get(url) as answer429:
-            assert (answer429.status, answer429.headers["Retry-After"]) == (429, "7")
-        telegram.fail_next("getWebhookInfo", status=502)
-        async with http.get(f"{telegram.base_url}{telegram.token}/getWebhookInfo") as answer502:
-            assert (answer502.status, answer502.content_type) == (502, "text/html")
-        telegram.assert_faults_fired()
-
-
-async def test_fault_for_one_chat_only(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.write("hello", user=BOB)
-        telegram.fail_next("sendMessage", chat_id=BOB.id)
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
-        assert not (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="x"))["ok"]
+async def test_fault_for_one_chat_only(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
+    telegram.write("hello")
+    telegram.write("hello", user=BOB)
+    telegram.fail_next("sendMessage", chat_id=BOB.id)
+    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
+    assert not (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="x"))["ok"]
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
-async def test_dropped_connection_before_and_after_the_call(http: aiohttp.ClientSession, after_apply: bool) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        fault = telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)
-        with pytest.raises(aiohttp.ServerDisconnectedError):
-            await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
-        assert fault.fired == 1
-        assert telegram.texts() == (["x"] if after_apply else [])
+async def test_dropped_connection_before_and_after_the_call(
+    http: aiohttp.ClientSession, after_apply: bool, telegram: TelegramServer
+) -> None:
+    telegram.write("hello")
+    fault = telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
+    assert fault.fired == 1
+    assert telegram.texts() == (["x"] if after_apply else [])
 
 
-async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.fail_next("sendMessage", after_apply=True)
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-        assert telegram.texts(ALICE.id) == ["x"]
+async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", after_apply=True)
+    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
+    assert telegram.texts(ALICE.id) == ["x"]
 
 
 async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
-    http: aiohttp.ClientSession,
+    http: aiohttp.ClientSession, telegram: TelegramServer
 ) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        fault = telegram.fail_next("sendMessage", after_apply=True)
-        assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
-        assert fault.fired == 0
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
+    telegram.write("hello")
+    fault = telegram.fail_next("sendMessage", after_apply=True)
+    assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
+    assert fault.fired == 0
+    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
-async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        hold = telegram.hold_next("sendMessage", after_apply=after_apply)
-        answer = asyncio.create_task(call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))
-        await hold.reached.wait()
-        assert telegram.texts() == (["x"] if after_apply else [])
-        assert not answer.done()
-        hold.release()
-        assert (await answer)["result"]["text"] == "x"
+async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool, telegram: TelegramServer) -> None:
+    telegram.write("hello")
+    hold = telegram.hold_next("sendMessage", after_apply=after_apply)
+    answer = asyncio.create_task(call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))
+    await hold.reached.wait()
+    assert telegram.texts() == (["x"] if after_apply else [])
+    assert not answer.done()
+    hold.release()
+    assert (await answer)["result"]["text"] == "x"
 
 
-async def test_server_comes_back_on_its_port_with_its_state(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
-        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-        await telegram.stop()
-        assert (await poll)["status"] == 500
-        with pytest.raises(aiohttp.ClientConnectionError):
-            await call(http, telegram, "getMe")
-        update = telegram.write("written while the server was away")
-        await telegram.start()
-        assert await ids(http, telegram) == [update["update_id"]]
+async def test_server_comes_back_on_its_port_with_its_state(
+    http: aiohttp.ClientSession, telegram: TelegramServer
+) -> None:
+    poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
+    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+    await telegram.stop()
+    assert (await poll)["status"] == 500
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await call(http, telegram, "getMe")
+    update = telegram.write("written while the server was away")
+    await telegram.start()
+    assert await ids(http, telegram) == [update["update_id"]]
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])
-async def test_errors_in_a_row_of_calls_that_were_carried_out(http: aiohttp.ClientSession, status: int) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.allow_repeat("x")
-        fault = telegram.fail_next("sendMessage", status=status, after_apply=True, times=3)
-        url = f"{telegram.base_url}{telegram.token}/sendMessage"
-        codes = []
-        for _ in range(4):
-            async with http.post(url, json={"chat_id": ALICE.id, "text": "x"}) as answer:
-                codes.append((answer.status, answer.content_type))
-        kind = "application/json" if status == 500 else "text/html"
-        assert codes == [(status, kind)] * 3 + [(200, "application/json")]
-        assert (fault.fired, telegram.texts()) == (3, ["x"] * 4)
+async def test_errors_in_a_row_of_calls_that_were_carried_out(
+    http: aiohttp.ClientSession, status: int, telegram: TelegramServer
+) -> None:
+    telegram.write("hello")
+    telegram.allow_repeat("x")
+    fault = telegram.fail_next("sendMessage", status=status, after_apply=True, times=3)
+    url = f"{telegram.base_url}{telegram.token}/sendMessage"
+    codes = []
+    for _ in range(4):
+        async with http.post(url, json={"chat_id": ALICE.id, "text": "x"}) as answer:
+            codes.append((answer.status, answer.content_type))
+    kind = "application/json" if status == 500 else "text/html"
+    assert codes == [(status, kind)] * 3 + [(200, "application/json")]
+    assert (fault.fired, telegram.texts()) == (3, ["x"] * 4)
 
 
-async def test_dropped_answers_in_a_row(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.allow_repeat("x")
-        telegram.fail_next("sendMessage", drop=True, after_apply=True, times=2)
-        for _ in range(2):
-            with pytest.raises(aiohttp.ServerDisconnectedError):
-                await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
-        assert telegram.texts() == ["x"] * 3
+async def test_dropped_answers_in_a_row(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
+    telegram.write("hello")
+    telegram.allow_repeat("x")
+    telegram.fail_next("sendMessage", drop=True, after_apply=True, times=2)
+    for _ in range(2):
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
+    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
+    assert telegram.texts() == ["x"] * 3
 
 
 @pytest.mark.parametrize("apply", [False, True])
-async def test_silence_answers_neither_polls_nor_calls(http: aiohttp.ClientSession, apply: bool) -> None:
-    async with TelegramServer() as telegram:
-        update = telegram.write("hello")
-        waiting = asyncio.create_task(ids(http, telegram, offset=update["update_id"] + 1, timeout=30))
-        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-        silence = telegram.fall_silent(apply=apply)
-        later = telegram.write("anybody there?")
-        asked = [
-            asyncio.create_task(call(http, telegram, method, **params))
-            for method, params in (SAY, ("getMe", {}), ("getUpdates", {}), ("sendMessage", {"chat_id": 1, "text": "x"}))
-        ]
-        await telegram.wait_for(lambda: silence.fired == 5, "five calls")
-        assert not any(one.done() for one in (waiting, *asked))
-        assert telegram.texts() == (["x"] if apply else [])
-        silence.release()
-        outcomes = await asyncio.gather(waiting, *asked, return_exceptions=True)
-        assert [type(one) for one in outcomes] == [aiohttp.ServerDisconnectedError] * 5
-        assert await ids(http, telegram) == [later["update_id"]]
-        assert silence.fired == 5
+async def test_silence_answers_neither_polls_nor_calls(
+    http: aiohttp.ClientSession, apply: bool, telegram: TelegramServer
+) -> None:
+    update = telegram.write("hello")
+    waiting = asyncio.create_task(ids(http, telegram, offset=update["update_id"] + 1, timeout=30))
+    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+    silence = telegram.fall_silent(apply=apply)
+    later = telegram.write("anybody there?")
+    asked = [
+        asyncio.create_task(call(http, telegram, method, **params))
+        for method, params in (SAY, ("getMe", {}), ("getUpdates", {}), ("sendMessage", {"chat_id": 1, "text": "x"}))
+    ]
+    await telegram.wait_for(lambda: silence.fired == 5, "five calls")
+    assert not any(one.done() for one in (waiting, *asked))
+    assert telegram.texts() == (["x"] if apply else [])
+    silence.release()
+    outcomes = await asyncio.gather(waiting, *asked, return_exceptions=True)
+    assert [type(one) for one in outcomes] == [aiohttp.ServerDisconnectedError] * 5
+    assert await ids(http, telegram) == [later["update_id"]]
+    assert silence.fired == 5
 
 
-async def test_call_fails_in_the_midst_of_silence(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        silence = telegram.fall_silent()
-        poll = asyncio.create_task(call(http, telegram, "getUpdates"))
-        await silence.reached.wait()
-        telegram.fail_next("sendMessage", status=502, after_apply=True)
-        async with http.post(f"{telegram.base_url}{telegram.token}/sendMessage", json=SAY[1]) as answer:
-            assert answer.status == 502
-        assert not poll.done()
-        silence.release()
-        with pytest.raises(aiohttp.ServerDisconnectedError):
-            await poll
-        assert telegram.texts() == ["x"]
+async def test_call_fails_in_the_midst_of_silence(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
+    telegram.write("hello")
+    silence = telegram.fall_silent()
+    poll = asyncio.create_task(call(http, telegram, "getUpdates"))
+    await silence.reached.wait()
+    telegram.fail_next("sendMessage", status=502, after_apply=True)
+    async with http.post(f"{telegram.base_url}{telegram.token}/sendMessage", json=SAY[1]) as answer:
+        assert answer.status == 502
+    assert not poll.done()
+    silence.release()
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await poll
+    assert telegram.texts() == ["x"]
 
 
 async def test_silence_that_nobody_noticed_is_found(http: aiohttp.ClientSession) -> None:

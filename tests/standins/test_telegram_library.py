@@ -1,24 +1,15 @@
 """The Telegram stand-in driven by python-telegram-bot, so that it is not a server only for raw calls."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 from telegram import (
     Bot,
-    BotCommand,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    LinkPreviewOptions,
-    MessageEntity,
-    ReactionTypeEmoji,
-    ReplyParameters,
     Update,
 )
-from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, NetworkError, RetryAfter
+from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, RetryAfter
 
 from tests.standins.odd_updates import readable_updates
-from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, Room, private
 
@@ -35,76 +26,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
 async def bot(telegram: TelegramServer) -> AsyncIterator[Bot]:
     async with Bot(telegram.token, base_url=telegram.base_url, base_file_url=telegram.base_file_url) as bot:
         yield bot
-
-
-async def test_conversation(telegram: TelegramServer, bot: Bot) -> None:
-    assert bot.username == telegram.bot["username"]
-    assert await bot.set_my_commands([BotCommand("help", "What I can do")])
-    assert [command.command for command in await bot.get_my_commands()] == ["help"]
-    written = telegram.write("/help 😀 @somebody")
-    (update,) = await bot.get_updates(timeout=5, allowed_updates=["message"])
-    assert update.update_id == written["update_id"]
-    assert update.message is not None
-    assert update.effective_user is not None
-    assert update.effective_user.id == ALICE.id
-    assert list(update.message.parse_entities().values()) == ["/help", "@somebody"]
-
-    assert await bot.send_chat_action(ALICE.id, "typing")
-    sent = await bot.send_message(
-        ALICE.id,
-        "😀 bold link",
-        entities=[
-            MessageEntity("bold", 3, 4),
-            MessageEntity("text_link", 8, 4, url="https://example.org/"),
-        ],
-        link_preview_options=LinkPreviewOptions(is_disabled=True),
-        reply_parameters=ReplyParameters(update.message.message_id),
-    )
-    assert list(sent.parse_entities().values()) == ["bold", "link"]
-    assert sent.reply_to_message is not None
-    assert telegram.sent[-1].reply_to == update.message.message_id
-    assert telegram.sent[-1].params["link_preview_options"] == {"is_disabled": True}
-    assert await bot.edit_message_text("changed", ALICE.id, sent.message_id)
-    assert await bot.set_message_reaction(ALICE.id, update.message.message_id, ReactionTypeEmoji("👀"))
-    assert await bot.delete_message(ALICE.id, sent.message_id)
-    assert [one.method for one in telegram.sent] == [
-        "sendMessage",
-        "editMessageText",
-        "setMessageReaction",
-        "deleteMessage",
-    ]
-    assert await bot.get_updates(offset=update.update_id + 1) == ()
-    assert telegram.confirmed == update.update_id
-    assert (await bot.get_chat(ALICE.id)).first_name == "Alice"
-
-
-async def test_click(telegram: TelegramServer, bot: Bot) -> None:
-    telegram.write("ask me")
-    keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Yes", callback_data="yes")]])
-    sent = await bot.send_message(ALICE.id, "Sure?", reply_markup=keyboard)
-    telegram.click(sent.message_id, "yes")
-    query = (await bot.get_updates())[-1].callback_query
-    assert query is not None
-    assert query.data == "yes"
-    assert await query.answer("Thanks")
-
-
-async def test_file(telegram: TelegramServer, bot: Bot) -> None:
-    telegram.attach("document", b"four", caption="#read this")
-    (update,) = await bot.get_updates()
-    assert update.message is not None
-    assert update.message.document is not None
-    file = await update.message.document.get_file()
-    assert bytes(await file.download_as_bytearray()) == b"four"
-
-
-async def test_webhook(telegram: TelegramServer, bot: Bot) -> None:
-    assert await bot.set_webhook("https://example.org/hook", secret_token="s3cret")
-    assert (await bot.get_webhook_info()).url == "https://example.org/hook"
-    with pytest.raises(Conflict, match="webhook is active"):
-        await bot.get_updates()
-    assert await bot.delete_webhook()
-    assert await bot.get_updates() == ()
 
 
 async def test_errors_have_the_meaning_that_the_library_knows(
@@ -128,18 +49,6 @@ async def test_errors_have_the_meaning_that_the_library_knows(
     telegram.fail_next("getMe", status=502)
     with pytest.raises(NetworkError, match="Bad Gateway"):
         await bot.get_me()
-
-
-async def test_second_poller(telegram: TelegramServer, bot: Bot) -> None:
-    telegram.tolerate(Rule.SECOND_POLLER)
-    first = asyncio.create_task(bot.get_updates(timeout=30))
-    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-    async with Bot(telegram.token, base_url=telegram.base_url) as other:
-        second = asyncio.create_task(other.get_updates(timeout=30))
-        with pytest.raises(Conflict, match="terminated by other getUpdates request"):
-            await first
-        update = telegram.write("hello")
-        assert [one.update_id for one in await second] == [update["update_id"]]
 
 
 @pytest.mark.parametrize("name", readable_updates())

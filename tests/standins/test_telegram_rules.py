@@ -158,18 +158,6 @@ async def test_upgraded_group_names_its_new_id(telegram: TelegramServer, http: a
     assert accepted.body["result"]["chat"]["type"] == "supergroup"
 
 
-async def test_bot_that_was_kicked_is_told_so(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    group = Room(-4_000_333, "group", "Kitchen")
-    telegram.write("hello", chat=group)
-    assert (await call(http, telegram, "sendMessage", {"chat_id": group.id, "text": "x"})).code == 200
-    telegram.kick(group)
-    refused = await call(http, telegram, "sendMessage", {"chat_id": group.id, "text": "y"})
-    assert (refused.code, refused.body["description"]) == (
-        403,
-        "Forbidden: bot was kicked from the group chat",
-    )
-
-
 def test_message_ids_are_counted_per_supergroup_and_for_all_other_chats_together() -> None:
     world = TelegramServer()
     first = world.write("one")["message"]["message_id"]

@@ -296,8 +296,7 @@ class Court:
                 calls = [one for one in server.ledger.calls if one.method == "answerCallbackQuery"]
                 return [one.params["text"] for one in calls if one.params.get("text")]
             case "discord":
-                mine = [one for one in server.interactions.values() if one.person == talk.person]
-                return [hidden["content"] for one in mine for hidden in one.hidden]
+                return []  # nothing that Hark says there is for one person alone
             case _:
                 return [one.shown for one in server.sent if one.only_to == talk.person.id]
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.clock import Clock
 from bot.config.file import ConfigFile
 from tests.bot.reload.house import reload_of
 from tests.service import RecordingChannel
-from tests.serving import assemble
+from tests.serving import serving
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE
@@ -45,9 +44,7 @@ async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: 
         }
         (tmp_path / "config.yaml").write_text(json.dumps(document))
         file, other = ConfigFile(None, {}, tmp_path), Other()
-        service = await assemble(file.load(), file=file, channels=(other,), clock=Clock())
-        await service.start()
-        try:
+        async with serving(file.load(), file=file, channels=(other,)) as service:
             for answer in ("first", "second", "third"):
                 model.add(answer)
             telegram.write("one")
@@ -84,6 +81,4 @@ async def test_an_adapter_is_replaced_in_the_middle_of_a_conversation(tmp_path: 
             del model.requests[:2]  # the prompt is another one on purpose
             assert closed == [True]  # not in the middle of a call
             assert not other.stopped
-        finally:
-            await service.close()
         assert other.stopped

@@ -166,9 +166,11 @@ class CliClient(ModelClient):
         """Return the process to start. Blocking. Raises ModelError or OSError."""
         command = self._command
         proved = choose(command.sandbox)
-        if proved.sandbox is None:
+        if proved.sandbox is None or "network" not in proved.sandbox.levels:
+            held = f"{proved.sandbox.name} holds only commands that look" if proved.sandbox else "none holds here"
             raise ModelError(
-                ErrorKind.UNSAFE, f"`{self._program.name}` runs in a sandbox alone, and none holds here: {proved.why}"
+                ErrorKind.UNSAFE,
+                f"`{self._program.name}` runs in a sandbox alone, and {held}: {proved.why}",
             )
         _prepare(command, self._program.settings)
         view = View(

@@ -7,7 +7,7 @@ import pytest
 from agent.calls.claims import unfounded
 from agent.message import Mark
 from tests.scripted_model import Call
-from tests.service import running
+from tests.service import Hark
 
 _CORPORA = Path(__file__).parent / "claims"
 _EVERYTHING = ("write", "message", "schedule")
@@ -46,45 +46,39 @@ def test_earlier_deeds_found_only_what_is_told_of_an_earlier_time() -> None:
     assert unfounded("I have sent it.", (), ("message",))
 
 
-async def test_a_claim_is_taken_back_before_it_is_shown(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I have sent it to #ops.")
-        hark.model.add("I did not send it.")
-        assert (await hark.say("send it")).texts == ["I did not send it."]
-        assert len(hark.model.requests) == 2
-        assert hark.model.requests[1].messages[-1].mark is Mark.CLAIM
+async def test_a_claim_is_taken_back_before_it_is_shown(hark: Hark) -> None:
+    hark.model.add("I have sent it to #ops.")
+    hark.model.add("I did not send it.")
+    assert (await hark.say("send it")).texts == ["I did not send it."]
+    assert len(hark.model.requests) == 2
+    assert hark.model.requests[1].messages[-1].mark is Mark.CLAIM
 
 
-async def test_a_claim_is_made_true(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I've saved it to report.md.")
-        hark.model.add(Call("write", {"path": "report.md", "content": "x"}))
-        hark.model.add("I've saved it to report.md.")
-        assert (await hark.say("save it")).texts == ["I've saved it to report.md."]
-        assert len(hark.model.requests) == 3
+async def test_a_claim_is_made_true(hark: Hark) -> None:
+    hark.model.add("I've saved it to report.md.")
+    hark.model.add(Call("write", {"path": "report.md", "content": "x"}))
+    hark.model.add("I've saved it to report.md.")
+    assert (await hark.say("save it")).texts == ["I've saved it to report.md."]
+    assert len(hark.model.requests) == 3
 
 
-async def test_the_model_is_asked_once_only(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I have sent it.")
-        hark.model.add("I have sent it, really.")
-        assert (await hark.say("send it")).texts == ["I have sent it, really."]
-        assert len(hark.model.requests) == 2
+async def test_the_model_is_asked_once_only(hark: Hark) -> None:
+    hark.model.add("I have sent it.")
+    hark.model.add("I have sent it, really.")
+    assert (await hark.say("send it")).texts == ["I have sent it, really."]
+    assert len(hark.model.requests) == 2
 
 
-async def test_an_honest_answer_is_not_questioned(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I will send it tomorrow.")
-        assert (await hark.say("send it")).texts == ["I will send it tomorrow."]
-        assert len(hark.model.requests) == 1
+async def test_an_honest_answer_is_not_questioned(hark: Hark) -> None:
+    assert (await hark.say("send it", answers=["I will send it tomorrow."])).texts == ["I will send it tomorrow."]
+    assert len(hark.model.requests) == 1
 
 
-async def test_what_answers_the_note_must_say_something(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I have sent it.")
-        hark.model.add("")
-        hark.model.add("It was not sent.")
-        assert (await hark.say("send it")).texts == ["It was not sent."]
+async def test_what_answers_the_note_must_say_something(hark: Hark) -> None:
+    hark.model.add("I have sent it.")
+    hark.model.add("")
+    hark.model.add("It was not sent.")
+    assert (await hark.say("send it")).texts == ["It was not sent."]
 
 
 def test_a_report_about_the_world_is_no_claim() -> None:

@@ -105,9 +105,7 @@ def results(hark: Hark) -> list[ToolResult]:
 
 async def act(hark: Hark, name: str, arguments: Mapping[str, Any], **fields: Any) -> tuple[str, Reply]:
     """What the model is told of one call."""
-    hark.model.add(Call(name, dict(arguments), **fields))
-    hark.model.add("done")
-    reply = await hark.say("go")
+    reply = await hark.say("go", answers=[Call(name, dict(arguments), **fields), "done"])
     return results(hark)[0].text, reply
 
 
@@ -196,9 +194,7 @@ async def test_what_a_person_allows_is_what_hooks_have_made_of_it(tmp_path: Path
     tool = TracingTool()
     config = {"tools": {"require_approval": ["a*"]}}
     async with running(tmp_path, tools=lambda watch: [tool], hooks=tracing(), config=config) as hark:
-        hark.model.add(Call("act", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("go")
+        await hark.write("go", answers=[Call("act", {"label": "it"}), "done"])
         ident = await approval(hark)
         await hark.delivered()
         assert 'act {"label":"it+"}' in hark.channel.texts()[0]
@@ -214,8 +210,7 @@ async def test_what_is_allowed_always_is_allowed_for_these_arguments_here(tmp_pa
     config = {"tools": {"require_approval": ["a*"], "by_sender": {"telegram:2": {"profile": "full"}}}}
 
     async def parked(hark: Hark, label: str, count: int, sender: str = "1") -> str:
-        hark.model.add(Call("act", {"label": label}))
-        await hark.write("go", sender=sender)
+        await hark.write("go", sender=sender, answers=[Call("act", {"label": label})])
         return await approval(hark, count)
 
     async with running(tmp_path, tools=lambda watch: [TracingTool()], config=config) as hark:
@@ -238,9 +233,7 @@ async def test_a_tool_that_asks_itself_is_asked_about_once(tmp_path: Path, verdi
     config = {"tools": {"require_approval": ["a*"]}}
     tool = TracingTool(asks=True)
     async with running(tmp_path, tools=lambda watch: [tool], config=config) as hark:
-        hark.model.add(Call("act", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("go")
+        await hark.write("go", answers=[Call("act", {"label": "it"}), "done"])
         ident = await approval(hark)
         tool.wanted = verdict == "once"
         assert await hark.service.parts.requests.decide(ident, Choice(verdict=verdict), "telegram:1")
@@ -256,9 +249,7 @@ async def test_what_is_allowed_for_always_holds_for_the_turn_that_asked_however_
     tool = TracingTool(asks=True)
     config = {"tools": {"require_approval": ["a*"]}}
     async with running(tmp_path, tools=lambda watch: [tool], config=config) as hark:
-        hark.model.add(Call("act", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("go")
+        await hark.write("go", answers=[Call("act", {"label": "it"}), "done"])
         ident = await approval(hark)
         tool.wanted = False
         requests, lanes = hark.service.parts.requests, hark.service.parts.lanes
@@ -308,8 +299,7 @@ async def test_a_circle_is_told_then_stopped_then_ended(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         for number in range(13):
             hark.model.add(Call("act" if number % 2 else "functions.act", {"label": "it"}))
-        hark.model.add("I give up.")
-        reply = await hark.say("go")
+        reply = await hark.say("go", answers=["I give up."])
         assert (reply.texts, reply.outcome) == (["I give up."], Outcome.LIMIT)
         ends = [event.text for event in reply.of(ToolExecutionEnd)]
         assert ends == ["nothing new"] * 4 + ["nothing new" + NOTE] * 4 + [REFUSAL] * 5
@@ -325,8 +315,7 @@ async def test_the_count_survives_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [TracingTool(says="nothing new")]) as hark:
         for _ in range(8):
             hark.model.add(Call("act", {"label": "it"}))
-        hark.model.add(hang := Hang())
-        await hark.write("go")
+        await hark.write("go", answers=[hang := Hang()])
         await hang.entered()
     async with running(tmp_path, tools=lambda watch: [TracingTool(says="nothing new")]) as hark:
         hark.model.add(Call("act", {"label": "it"}))

@@ -91,6 +91,14 @@ for path in (f"{OUT}/precious", "../outside/precious", "leads-out/precious", "/p
     attempt(f"read {path}", lambda path=path: Path(path).read_text())
 attempt("make outside", lambda: append(f"{OUT}/made"))
 attempt("make outside by a link of the room", lambda: append("leads-out/made"))
+attempt("make outside by a link to what is not there", lambda: (os.symlink(f"{OUT}/new", "new"), append("new")))
+for first in (1, 2):
+    attempt(f"change the program of process {first}", lambda first=first: os.chmod(f"/proc/{first}/exe", 0o777))
+    attempt(
+        f"see the files of process {first}", lambda first=first: Path(f"/proc/{first}/root{OUT}/precious").read_text()
+    )
+for path in ("/proc/self/oom_score_adj", "/proc/sys/vm/swappiness", "/proc/sysrq-trigger"):
+    attempt(f"open {path}", lambda path=path: print("GOT", path) if os.open(path, os.O_WRONLY) else None)  # noqa: T201
 attempt("make a folder outside", lambda: os.mkdir(f"{OUT}/made-folder"))
 attempt("bind a socket outside", lambda: socket.socket(socket.AF_UNIX).bind(f"{OUT}/bound"))
 attempt("TCP", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", TCP)))
@@ -103,6 +111,7 @@ for part in ("mem", "environ", "cmdline"):
     attempt(f"{part} of another", lambda part=part: Path(f"/proc/{PID}/{part}").read_bytes())
 attempt("limit another", lambda: resource.prlimit(PID, resource.RLIMIT_CPU, (1, 1)))
 attempt("be somebody else's", lambda: (append("taken"), os.chmod("taken", 0o6755)))
+attempt("be somebody else's at once", lambda: os.open("taken-too", os.O_CREAT | os.O_WRONLY, 0o6755))
 attempt("end another", lambda: os.kill(PID, 15))
 attempt("trace another", lambda: libc.ptrace(16, PID, 0, 0))
 attempt("user namespace", lambda: print("GOT a namespace") if libc.unshare(0x10000000) == 0 else None)  # noqa: T201

@@ -9,6 +9,7 @@ import pytest
 
 from agent.sandbox.base import Sandbox
 from agent.sandbox.proof import Setting, choose
+from agent.shell import Level
 from agent.tools.exec import ExecParameters
 from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands
@@ -28,12 +29,20 @@ def name(request: pytest.FixtureRequest) -> Setting:
     return held(request.param)
 
 
-def held(name: Setting) -> Setting:
-    """The name, or the test is skipped because this machine does not have that sandbox."""
+def held(name: Setting, level: Level = "look") -> Setting:
+    """The name, or the test is skipped because this machine has no such sandbox, or it holds nothing of that level."""
     proved = choose(name)
     if proved.sandbox is None:
         pytest.skip(proved.why)
+    if level not in proved.sandbox.levels:
+        pytest.skip(f"{name} holds no command that needs {level}")
     return name
+
+
+@pytest.fixture
+def working(name: Setting) -> Setting:
+    """A sandbox that holds commands that write in their room."""
+    return held(name, "work")
 
 
 @pytest.fixture
@@ -71,6 +80,10 @@ def run(name: Setting, room: Path) -> Run:
     """In the sandbox of the test; a command may write in its room where it asks for that."""
 
     async def run(command: str, **call: Any) -> str:
+        sandbox = choose(name).sandbox
+        assert sandbox is not None
+        call = {"needs": "work" if "work" in sandbox.levels else "look"} | call
+        held(name, call["needs"])
         tool = commands(room, sandbox=name, in_sandbox="allow").exec
         return (await outcome(tool, ExecParameters.model_validate({"command": command, **call}))).text
 

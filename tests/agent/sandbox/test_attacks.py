@@ -14,6 +14,7 @@ import pytest
 from agent.sandbox.proof import Setting
 from agent.shell import Level
 from agent.tools.exec import ExecParameters
+from tests.agent.sandbox.conftest import held
 from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands
 
@@ -100,8 +101,8 @@ async def test_nothing_outside_changes_and_nothing_is_reached(
     ports: tuple[int, int],
     other: "subprocess.Popen[bytes]",
 ) -> None:
-    tool = commands(furnished, sandbox=name, in_sandbox="allow").exec
-    await outcome(tool, ExecParameters(command="true", needs="work"))  # makes what is missing of what is kept
+    tool = commands(furnished, sandbox=held(name, level), in_sandbox="allow").exec
+    await outcome(tool, ExecParameters(command="true", needs=level))  # makes what is missing of what is kept
     before = state(outside), state(furnished) if level == "look" else kept(furnished)
     words = f"python3 attack.py {outside} {ports[0]} {ports[1]} {other.pid}"
     said = (await outcome(tool, ExecParameters(command=words, needs=level))).text

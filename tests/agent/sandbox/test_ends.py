@@ -87,8 +87,8 @@ class Call:
                 await self._news.wait()
 
 
-async def test_what_detaches_itself_ends_with_its_command(name: Setting, room: Path, alive: Alive) -> None:
-    call = Call(room, name, f"{LEAVES} read -r line < gate; exit 3")
+async def test_what_detaches_itself_ends_with_its_command(working: Setting, room: Path, alive: Alive) -> None:
+    call = Call(room, working, f"{LEAVES} read -r line < gate; exit 3")
     await call.away(2)
     assert not alive.ended(0)
     await asyncio.to_thread((room / "gate").write_text, "go\n")
@@ -96,8 +96,8 @@ async def test_what_detaches_itself_ends_with_its_command(name: Setting, room: P
     assert alive.ended(0)
 
 
-async def test_and_with_a_call_that_is_stopped(name: Setting, room: Path, alive: Alive) -> None:
-    call = Call(room, name, f"trap '' TERM; {LEAVES} read -r line < never")
+async def test_and_with_a_call_that_is_stopped(working: Setting, room: Path, alive: Alive) -> None:
+    call = Call(room, working, f"trap '' TERM; {LEAVES} read -r line < never")
     await call.away(2)
     call.task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -133,9 +133,9 @@ asyncio.run(main())
 """
 
 
-def test_and_when_the_service_has_died_by_pid_and_start_time(name: Setting, room: Path, alive: Alive) -> None:
+def test_and_when_the_service_has_died_by_pid_and_start_time(working: Setting, room: Path, alive: Alive) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", CRASHING, str(room), name, f"{LEAVES} read -r line < never"],
+        [sys.executable, "-c", CRASHING, str(room), working, f"{LEAVES} read -r line < never"],
         stdout=subprocess.PIPE,
         cwd=PROJECT,
         text=True,
@@ -152,7 +152,7 @@ def test_and_when_the_service_has_died_by_pid_and_start_time(name: Setting, room
 
 
 def test_a_gate_imports_little_because_every_command_waits_for_it() -> None:
-    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0"]
+    words = [sys.executable, "-I", "-S", "-X", "importtime", base._GATE, "0", "0"]
     said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stderr
     imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
     assert {"os", "ctypes", "marshal"} <= imported

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent.file_names import NAMES
-from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of
-from agent.sandbox.proof import Setting
+from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of, repositories
+from agent.sandbox.proof import Setting, choose
 from agent.tools.exec import ExecParameters
-from tests.agent.sandbox.conftest import Run, git
+from tests.agent.sandbox.conftest import Run, git, held
 from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands
 
@@ -131,13 +131,13 @@ HOSTILE = {
 }
 
 
-async def test_no_command_leads_the_git_of_others(run: Run, repository: Path, name: Setting) -> None:
+async def test_no_command_leads_the_git_of_others(run: Run, repository: Path) -> None:
     """A repository of the command's own lies beside it, complete, with settings and hooks that leave a mark outside."""
     mark, whole = repository.parent / "mark", repository.parent / "whole"
     _evil(repository, mark)
     shutil.copytree(repository, whole, symlinks=True)
     every = list(HOSTILE.values())
-    for attempt in (*(every if name == "bubblewrap" else ()), "; ".join(every)):
+    for attempt in (*every, "; ".join(every)):
         await run(attempt.format(mark=mark), needs="work")
         await asyncio.to_thread(_use, repository)
         assert not mark.exists(), attempt
@@ -145,9 +145,7 @@ async def test_no_command_leads_the_git_of_others(run: Run, repository: Path, na
         shutil.copytree(whole, repository, symlinks=True)
 
 
-async def test_a_folder_above_a_repository_cannot_be_renamed(run: Run, repository: Path, name: Setting) -> None:
-    if name != "bubblewrap":
-        pytest.skip("Landlock cannot say so")
+async def test_a_folder_above_a_repository_cannot_be_renamed(run: Run, repository: Path) -> None:
     git(repository, "init", "-q", "deep/er")
     await run("mv deep d; mkdir -p deep; mv deep/er deep/e", needs="work")
     assert await asyncio.to_thread((repository / "deep/er/.git/config").exists)
@@ -201,12 +199,60 @@ async def test_what_is_hidden_is_not_there(room: Path, name: Setting) -> None:
     (room / "config.yaml").write_text("haddock")
     hidden = (room / "state", room / "config.yaml", room / "missing")
     tool = commands(room, sandbox=name, in_sandbox="allow", hidden=hidden).exec
-    for needs in ("look", "work"):
+    sandbox = choose(name).sandbox
+    assert sandbox is not None
+    for needs in sandbox.levels:
         parameters = ExecParameters.model_validate(
             {"command": "cat config.yaml state/key; ls state; echo x > state/new; echo x > config.yaml", "needs": needs}
         )
         said = (await outcome(tool, parameters)).text
         assert "haddock" not in said
-        assert "key\n" not in said.replace("state/key", "")
+        if name != "sandlock":  # Landlock grants the names of a whole folder
+            assert "key\n" not in said.replace("state/key", "")
     assert (room / "config.yaml").read_text() == (room / "state/key").read_text() == "haddock"
     assert os.listdir(room / "state") == ["key"]
+
+
+async def test_beneath_landlock_a_link_is_granted_nothing(room: Path) -> None:
+    """Where something is hidden, each entry of the room is granted by itself; what a link names is not."""
+    outside = room.parent / "outside"
+    outside.mkdir()
+    (outside / "key").write_text("haddock")
+    for name in ("people", "notes"):
+        (room / name).mkdir()
+        (room / name / "key").write_text(f"{name} haddock")
+    (room / "link").symlink_to(outside)
+    (room / "file").symlink_to(outside / "key")
+    (room / "new.txt").write_text("fine")
+    tool = commands(room, sandbox=held("sandlock")).exec
+    command = "cat people/key link/key file ../outside/key people/../people/key; cat new.txt notes/key; ls"
+    said = (await outcome(tool, ExecParameters(command=command, needs="look"))).text
+    assert said.count("haddock") == 1
+    assert "notes haddock" in said
+    assert "fine" in said
+    assert "new.txt\n" in said
+
+
+@pytest.mark.parametrize("depth", [1_200, 2_500])
+def test_folders_that_lie_too_deep_are_no_crash(room: Path, depth: int) -> None:
+    at = os.open(room, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    (room / "one/.git").mkdir(parents=True)
+    with pytest.raises(OSError, match="lie too deep in each other"):
+        kept_of(room, ())
+    assert repositories(room) == {room / "one/.git"}
+    subprocess.run(["rm", "-rf", str(room / "d")], check=True)
+    assert kept_of(room, ()).repositories == (room / "one/.git",)
+
+
+def test_repositories_of_any_kind_are_seen_except_those_of_other_rooms(repository: Path) -> None:
+    git(repository, "worktree", "add", "-q", "tree")
+    (repository / "linked").mkdir()
+    (repository / "linked/.git").symlink_to("../nowhere")
+    git(repository, "init", "-q", "people/ann/own")
+    assert repositories(repository) == {repository / name / ".git" for name in ("", "tree", "linked")}

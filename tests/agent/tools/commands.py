@@ -79,7 +79,7 @@ def commands(
         fallback=fallback,
         in_sandbox=in_sandbox,
         network=network,
-        confined=proved.sandbox is not None,
+        held=confinement.levels,
         judge=judge,
         grants=grants,
     )

@@ -5,6 +5,8 @@ What a command waits for is a named pipe; that it has ended is seen at its descr
 
 import asyncio
 import os
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +17,7 @@ import pytest
 
 from agent.errors import RunLost, ToolError
 from agent.message import ToolOutput
+from agent.sandbox.proof import choose
 from agent.tools import background as limits
 from agent.tools.exec import ExecParameters
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
@@ -318,3 +321,44 @@ async def test_guests_begin_none_and_see_none_of_owners(tmp_path: Path) -> None:
         listed = (await it.made.process.run(ProcessParameters(action="list"), guest)).text
         assert listed == "Nothing runs in the background."
         assert "a secret" in await it.polled(theirs, "a secret")
+
+
+async def test_a_repository_made_while_a_command_could_write_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command puts a hook into a repository that is cloned meanwhile, and the operator has a rule for `git`."""
+    if choose("bubblewrap").sandbox is None:
+        pytest.skip("bubblewrap does not hold here")
+    monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 0.0)
+    room = tmp_path / "room"
+    room.mkdir()
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", "mine"], cwd=room, check=True)
+    made = commands(room, security="full", sandbox="bubblewrap", allowlist=("git",))
+    given = {"needs": "host", "cwd": "mine"}
+
+    async def asks(**more: Any) -> tuple[str, ...]:
+        parameters = ExecParameters.model_validate({"command": "git status", **given, **more})
+        ask = await made.exec.asks(parameters, Notes().context())
+        return tuple(why for why in ask.why if "was made" in why) if ask else ()
+
+    try:
+        plants = "until echo evil > new/.git/hooks/pre-commit; do sleep 0.01; done 2>/dev/null; cat"
+        await made.exec.run(
+            ExecParameters.model_validate({"command": plants, "needs": "work", "background": True}), Notes().context()
+        )
+        (one,) = made.background.of("session")
+        assert await asks() == ()
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", "new"], cwd=room, check=True)
+        await soon((room / "new/.git/hooks/pre-commit").exists)
+        (why,) = await asks()
+        assert why.startswith("`new` was made while a command in the background could write there")
+        assert await asks(needs="work") == (), "in the sandbox a hook does no harm"
+        one.process.close_input()
+        await made.until_told(1)
+        assert await asks() == (why,), "and it is remembered"
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", "later"], cwd=room, check=True)
+        assert await asks() == (why,)
+        await asyncio.to_thread(shutil.rmtree, room / "new")
+        assert await asks() == ()
+    finally:
+        await made.background.close(10)

@@ -1,12 +1,9 @@
 """Whatever path a model names, and whoever renames things meanwhile: nothing outside is read, listed or changed."""
 
 import asyncio
-import itertools
 import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from agent.tools.schema import ArgumentsError, parse_arguments
 from agent.tools.search import GlobTool, GrepTool
 from agent.tools.workspace import Workspace, WorkspaceError
 from tests.agent.tools.calls import outcome
+from tests.agent.tools.test_workspace import swapping
 
 CANARY = "canary"
 
@@ -166,40 +164,12 @@ async def test_what_is_only_called_alike_is_written(tmp_path: Path, path: str) -
     assert (await Workspace(tmp_path).write(path, b"x", "create")).created
 
 
-@contextmanager
-def swapping(folder: Path, outside: Path) -> Iterator[None]:
-    """While the block runs, `folder` is by turns itself and a link to `outside`."""
-    stop, swapped = threading.Event(), threading.Event()
-    aside = folder.with_name("aside")
-
-    def swap() -> None:
-        turns = itertools.count()
-        while not stop.is_set():
-            os.rename(folder, aside)
-            with suppress(FileExistsError):  # a write has just made the folder anew
-                os.symlink(outside, folder)
-                swapped.set()
-                os.unlink(folder)
-            while aside.exists():
-                try:
-                    os.rename(aside, folder)
-                except OSError:
-                    os.rename(folder, f"{aside}-{next(turns)}")
-
-    thread = threading.Thread(target=swap)
-    thread.start()
-    try:
-        assert swapped.wait(10)
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 async def test_nothing_leads_out_while_a_folder_turns_into_a_link(tmp_path: Path) -> None:
     root, outside = plant(tmp_path), tmp_path / "outside"
     before, told = state(outside), list[str]()
-    with swapping(tmp_path / "real" / "folder", outside / "folder"):
+    folder = tmp_path / "real" / "folder"
+    with swapping(folder, folder.with_name("aside"), outside / "folder") as swapped:
+        assert await asyncio.to_thread(swapped.wait, 10)
         for path in ("folder", "folder/file", ".") * 12:
             told.append(await everything(root, path, still=False))
     assert CANARY + " f" not in "".join(told)

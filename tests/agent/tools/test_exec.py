@@ -20,6 +20,7 @@ from agent.errors import RunLost
 from agent.message import ToolOutput
 from agent.sandbox.base import Launch
 from agent.shell import SAFE_ENVIRONMENT
+from agent.tools import leftovers
 from agent.tools.exec import ExecParameters, scrubbed
 from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
@@ -389,6 +390,17 @@ def test_what_a_crash_left_running_is_ended_by_pid_and_start_time(root: Path) ->
         assert end_leftover(int(pid), pid_started)
         assert sight.ended()
     assert (root / "ran").read_text() == "begun\n"
+
+
+def test_a_killed_process_that_ends_late_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine it takes longer than the killing."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as process:
+        started = start_time(process.pid)
+        assert started is not None
+        looks = iter([started] * 80)
+        monkeypatch.setattr(leftovers, "start_time", lambda pid: next(looks, None))
+        assert end_leftover(process.pid, started)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_a_process_that_leads_no_group_is_left_alone() -> None:

@@ -20,21 +20,22 @@ from tests.agent.tools.calls import Notes, outcome, run_allowed
 from tests.agent.tools.commands import commands
 
 PROGRAM, OTHER = "git --version", "touch made"
+HELD: tuple[Level, ...] = ("look", "work", "network")
 Outcome = str
 """`look`, `work`, `network` or `host`: it runs there at once; `ask <level>`; `refused`. `!`: also runs when nobody
 decides; `+`: it can be allowed for always."""
 
 
 def decided(root: Path, needs: Level | None = None, command: str = PROGRAM, **more: Any) -> Outcome:
-    """What becomes of a command. more: settings, and rule: the level of a rule for `PROGRAM`; guest; confined."""
+    """What becomes of a command. more: settings, and rule: the level of a rule for `PROGRAM`; guest; held."""
     rule: Level | None = more.pop("rule", None)
-    guest, confined = more.pop("guest", False), more.pop("confined", True)
+    guest, held = more.pop("guest", False), more.pop("held", HELD)
     program = shutil.which("git") or ""
     grants = () if rule is None else (f"exec:{rule_json(Rule(program, ('--version',), level=rule))}",)
     settings: Any = {"security": "allowlist", "asking": "on-miss", "fallback": "deny"}
     settings |= {"in_sandbox": "ask", "network": "ask"} | more
     judge = Judge(workspace=root, path=os.environ["PATH"], allowlist=())
-    permission = Permission(confined=confined, judge=judge, grants=lambda session: grants, **settings)
+    permission = Permission(held=held, judge=judge, grants=lambda session: grants, **settings)
     try:
         verdict = permission.of(command, root, {}, needs, only_look=guest)
         ask = permission.ask(bound=(), subject=command, missed=verdict.missed, rules=verdict.rules)
@@ -47,7 +48,8 @@ def decided(root: Path, needs: Level | None = None, command: str = PROGRAM, **mo
     return f"ask {verdict.level}{'!' * ask.runs_unanswered}{'+' * bool(ask.grants)}"
 
 
-BARE: dict[str, Any] = {"confined": False}
+BARE: dict[str, Any] = {"held": ()}
+LOOKS: dict[str, Any] = {"held": ("look",)}
 GUEST: dict[str, Any] = {"guest": True}
 FREE: dict[str, Any] = {"in_sandbox": "allow"}
 FULL: dict[str, Any] = {"security": "full"}
@@ -86,6 +88,16 @@ TABLE: list[tuple[dict[str, Any], tuple[Outcome, Outcome, Outcome, Outcome, Outc
     (BARE | {"rule": "host"}, ("host",) * 5),
     (BARE | {"rule": "host"} | ALWAYS, ("ask host",) * 5),
     (BARE | {"network": "deny"}, ("ask host+", "ask host+", "ask host+", "refused", "ask host+")),
+    (LOOKS, ("look", "look", "ask host+", "ask host+", "ask host+")),
+    (LOOKS | FREE | {"network": "allow"}, ("look", "look", "ask host+", "ask host+", "ask host+")),
+    (LOOKS | FULL, ("look", "look", "ask host+", "ask host+", "ask host+")),
+    (LOOKS | FULL | {"network": "deny"}, ("look", "look", "ask host+", "refused", "ask host+")),
+    (LOOKS | OFF | FULL, ("look", "look", "refused", "refused", "refused")),
+    (LOOKS | {"fallback": "full"}, ("look", "look", "ask host!+", "ask host!+", "ask host!+")),
+    (LOOKS | {"rule": "look"}, ("look", "look", "ask host+", "ask host+", "ask host+")),
+    (LOOKS | {"rule": "network"}, ("ask host+", "look", "ask host+", "ask host+", "ask host+")),
+    (LOOKS | {"rule": "host"}, ("host", "look", "host", "host", "host")),
+    (LOOKS | GUEST | FULL, ("look", "look", "refused", "refused", "refused")),
     ({"fallback": "full"}, ("look", "look", "ask work!+", "ask network!+", "ask host!+")),
     ({"fallback": "allowlist"}, ("look", "look", "ask work+", "ask network+", "ask host+")),
     (ALWAYS | {"fallback": "allowlist"}, ("ask look!", "ask look!", "ask work", "ask network", "ask host")),
@@ -103,15 +115,15 @@ def test_what_runs_where_what_is_asked_and_what_is_refused(
 
 def test_whatever_the_settings_are_what_is_promised_holds(tmp_path: Path) -> None:
     count = 0
-    for security, asking, in_sandbox, network, rule, guest, confined, needs in itertools.product(
+    for security, asking, in_sandbox, network, rule, guest, held, needs in itertools.product(
         ("allowlist", "full"), ("off", "on-miss", "always"), ("ask", "allow"), ("ask", "allow", "deny"),
-        (None, *LEVELS), (False, True), (False, True), NEEDS,
+        (None, *LEVELS), (False, True), (HELD, ("look",), ()), NEEDS,
     ):  # fmt: skip
         found = decided(
             tmp_path, needs, security=security, asking=asking, in_sandbox=in_sandbox, network=network, rule=rule,
-            guest=guest, confined=confined,
+            guest=guest, held=held,
         )  # fmt: skip
-        case = f"{security} {asking} {in_sandbox} {network} {rule=} {guest=} {confined=} {needs=}: {found}"
+        case = f"{security} {asking} {in_sandbox} {network} {rule=} {guest=} {held=} {needs=}: {found}"
         count += 1
         level = found.removeprefix("ask ").rstrip("!+")
         allowed = LEVELS.index(rule) if rule else -1
@@ -119,13 +131,13 @@ def test_whatever_the_settings_are_what_is_promised_holds(tmp_path: Path) -> Non
         assert not (asking == "off" and found.startswith("ask")), case
         assert not (asking == "always" and found in LEVELS), case
         assert not (network == "deny" and level == "network"), case
-        assert not guest or level == "refused" or (confined and level == "look"), case
-        assert confined or level in ("host", "refused"), case
-        assert needs is None or not confined or level in (needs, "refused"), case
+        assert not guest or level == "refused" or (held and level == "look"), case
+        assert level in (*held, "host", "refused"), case
+        assert needs is None or level in (needs if needs in held else "host", "refused"), case
         if found in LEVELS:
             free = found == "look" or security == "full" or (in_sandbox if found == "work" else network) == "allow"
-            assert LEVELS.index(level) <= allowed or (confined and found != "host" and free), case
-    assert count == 2 * 3 * 2 * 3 * 5 * 2 * 2 * 5
+            assert LEVELS.index(level) <= allowed or (found in held and free), case
+    assert count == 2 * 3 * 2 * 3 * 5 * 2 * 3 * 5
 
 
 @pytest.mark.parametrize("line", HARMLESS)
@@ -178,7 +190,7 @@ def test_what_no_rule_speaks_of_is_asked_about_beyond_the_room(tmp_path: Path) -
     """A variable that is given to it could lead a command that a rule is about to another one."""
     judge = Judge(workspace=tmp_path, path=os.environ["PATH"], allowlist=(Rule("git"),))
     permission = Permission(
-        security="allowlist", asking="on-miss", fallback="deny", in_sandbox="ask", network="ask", confined=True,
+        security="allowlist", asking="on-miss", fallback="deny", in_sandbox="ask", network="ask", held=HELD,
         judge=judge,
     )  # fmt: skip
     asks: list[Level] = ["network", "host"]
@@ -187,7 +199,7 @@ def test_what_no_rule_speaks_of_is_asked_about_beyond_the_room(tmp_path: Path) -
         assert bool(found.missed) == (level in asks), level
         assert found.missed[1:] == (("`PATH` is given to it.",) if level in asks else ())
         assert found.rules == ()
-    bare = replace(permission, confined=False)
+    bare = replace(permission, held=())
     assert not bare.of("ls", tmp_path, {}, None).missed
     assert bare.of("ls", tmp_path, {}, None, unruled=("`PATH` is given to it.",)).missed
 
@@ -197,7 +209,7 @@ def test_a_rule_of_an_older_store_means_the_host(tmp_path: Path) -> None:
     assert load_rule(rule).level == "host"
     judge = Judge(workspace=tmp_path, path=os.environ["PATH"], allowlist=())
     permission = Permission(
-        security="allowlist", asking="on-miss", fallback="deny", in_sandbox="ask", network="ask", confined=True,
+        security="allowlist", asking="on-miss", fallback="deny", in_sandbox="ask", network="ask", held=HELD,
         judge=judge, grants=lambda session: ("call:something", f"exec:{rule}"),
     )  # fmt: skip
     for needs, wanted in (("host", "host"), ("work", "work"), (None, "host")):

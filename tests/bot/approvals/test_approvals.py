@@ -166,8 +166,7 @@ async def test_what_is_allowed_for_always_counts_before_its_turn_can_go_on(tmp_p
     config = OPEN | {"agent": {"max_concurrent": 1}}
     async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:
         ident, held = await begin(hark, then=""), asyncio.Event()
-        hark.model.add(Say("thinking", gate=held))
-        await hark.write("think", sender="2")
+        await hark.write("think", sender="2", answers=[Say("thinking", gate=held)])
         await hark.model.until_requests(2)
         assert (await order(hark, f"/approve {ident} always")).startswith("✓ Allowed always")
         assert hark.ends(KEY)[-1].outcome.value == "parked"
@@ -225,9 +224,7 @@ async def test_where_nobody_may_decide_it_is_said_at_once(tmp_path: Path) -> Non
     tools = {"ask": Commanding(), "run": Commanding("make", runs_unanswered=True)}
     tools["run"].name = "run"
     async with running(tmp_path, config=config, tools=lambda watch: list(tools.values())) as hark:
-        hark.model.add(Call("ask", {"label": "it"}), Call("run", {"label": "it"}))
-        hark.model.add("then not")
-        await hark.write("do it")
+        await hark.write("do it", answers=[(Call("ask", {"label": "it"}), Call("run", {"label": "it"})), "then not"])
         await over(hark)
         key = "Set `owners` or `approvals.approvers` in the configuration."
         not_run = f"`rm -rf build` needs an approval that nobody may give, so it was not run. {key}"
@@ -241,8 +238,7 @@ async def test_where_nobody_may_decide_it_is_said_at_once(tmp_path: Path) -> Non
 async def test_an_owner_who_does_not_read_along_is_told_directly(tmp_path: Path) -> None:
     tool = Commanding()
     async with running(tmp_path, config=OPEN, tools=lambda watch: [tool]) as hark:
-        hark.model.add("hello")
-        await hark.say("hi", "1")
+        await hark.say("hi", "1", answers=["hello"])
         await begin(hark, "2")
         (here,), (owner,) = shows(hark, "2"), shows(hark, "1")
         assert (here.body.count(COMMAND), labels(here)) == (2, [])

@@ -160,9 +160,7 @@ async def test_what_is_allowed_for_a_time_ends_with_it(tmp_path: Path) -> None:
         listed = await order(hark, "/approvals")
         assert "Allowed for a time:\n- until " in listed
         assert "`act` with these arguments" in listed
-        hark.model.add(Call("act", {"label": "two"}))
-        hark.model.add("done")
-        await hark.write("again")
+        await hark.write("again", answers=[Call("act", {"label": "two"}), "done"])
         await ended(hark, 2)
         assert (acts, len(hark.stored.approvals())) == (["one", "two", "two"], 1)
         assert "call:" in "".join(hark.service.parts.requests.grants.of(KEY))

@@ -63,41 +63,33 @@ async def test_of_several_offers_to_ask_again_one_is_taken(tmp_path: Path) -> No
 
 async def ask(hark: Hark, sender: str, question: str, count: int) -> None:
     """The model asks an owner, whoever writes."""
-    hark.model.add(Call(AskPersonTool.name, {"question": question, "who": "owner"}))
-    await hark.write("do it", sender=sender)
+    await hark.write("do it", sender=sender, answers=[Call(AskPersonTool.name, {"question": question, "who": "owner"})])
     await hark.until(lambda: len(hark.stored.approvals()) == count, question)
     await hark.delivered()
 
 
-async def test_words_that_may_mean_several_questions_answer_none(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("hello")
-        await hark.say("hi")
-        await ask(hark, "2", "Delete all?", 1)
-        await ask(hark, "3", "Is it tea time?", 2)
-        hark.model.add("Which one?")
-        await hark.say("yes")
-        assert hark.stored.approvals("state") == [("open",), ("open",)]
-        hark.model.add("Then not.")
-        (first,) = [one for one in shows(hark) if "Delete all?" in one.body]
-        await hark.write("no", reply_to=str(hark.channel.sent.index(first) + 1))
-        await hark.until(lambda: "Then not." in hark.channel.texts("2"), "the answer")
-        hark.model.add("It is.")
-        await hark.write("yes")
-        await hark.until(lambda: "It is." in hark.channel.texts("3"), "the other answer")
+async def test_words_that_may_mean_several_questions_answer_none(hark: Hark) -> None:
+    await hark.say("hi", answers=["hello"])
+    await ask(hark, "2", "Delete all?", 1)
+    await ask(hark, "3", "Is it tea time?", 2)
+    await hark.say("yes", answers=["Which one?"])
+    assert hark.stored.approvals("state") == [("open",), ("open",)]
+    hark.model.add("Then not.")
+    (first,) = [one for one in shows(hark) if "Delete all?" in one.body]
+    await hark.write("no", reply_to=str(hark.channel.sent.index(first) + 1))
+    await hark.until(lambda: "Then not." in hark.channel.texts("2"), "the answer")
+    await hark.write("yes", answers=["It is."])
+    await hark.until(lambda: "It is." in hark.channel.texts("3"), "the other answer")
 
 
-async def test_what_was_written_before_a_question_is_no_answer(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await ask(hark, "1", "Delete all?", 1)
-        await hark.write("yes, thanks", sent_at=hark.time.now() - 60_000)
-        await hark.delivered()
-        assert hark.stored.approvals("state") == [("open",)]
-        hark.model.add("Then not.")
-        hark.model.add("You are welcome.")
-        await hark.write("no", sent_at=hark.time.now() - 5_000)
-        await hark.until(lambda: "You are welcome." in hark.channel.texts(), "both answers")
-        assert hark.stored.approvals("reason") == [("no",)]
+async def test_what_was_written_before_a_question_is_no_answer(hark: Hark) -> None:
+    await ask(hark, "1", "Delete all?", 1)
+    await hark.write("yes, thanks", sent_at=hark.time.now() - 60_000)
+    await hark.delivered()
+    assert hark.stored.approvals("state") == [("open",)]
+    await hark.write("no", sent_at=hark.time.now() - 5_000, answers=["Then not.", "You are welcome."])
+    await hark.until(lambda: "You are welcome." in hark.channel.texts(), "both answers")
+    assert hark.stored.approvals("reason") == [("no",)]
 
 
 async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> None:
@@ -113,8 +105,7 @@ async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> N
             return Refused("no")
 
         hark.channel.on_send = refuse
-        hark.model.add(Call("ask", {"label": "it"}), "done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[(Call("ask", {"label": "it"}), "done")])
         await over(hark)
         assert hark.stored.deliveries("state", "cause", action="edit") == [("expired", "nothing to edit")]
 

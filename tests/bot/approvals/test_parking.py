@@ -48,9 +48,7 @@ def settled(hark: Hark) -> list[tuple[str, int]]:
 async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         ident = await approval(hark)
         await hark.delivered()
         assert said(hark) == [ASKED]
@@ -70,9 +68,7 @@ async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
 
 async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         await hark.service.parts.requests.decide(await approval(hark), Choice(verdict="once"), "telegram:1")
         await over(hark)
         run = hark.events[0].run.run_id
@@ -95,9 +91,7 @@ async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
 async def test_a_call_that_is_not_allowed(tmp_path: Path, state: str, reason: str, told: str) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("so be it")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "so be it"])
         ident = await approval(hark)
         assert await hark.service.parts.requests.decide(ident, Choice(verdict=state, reason=reason), "telegram:1")  # type: ignore[arg-type]
         await over(hark)
@@ -110,9 +104,7 @@ async def test_a_call_that_is_not_allowed(tmp_path: Path, state: str, reason: st
 async def test_of_two_decisions_at_once_one_wins(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         ident = await approval(hark)
         decide = hark.service.parts.requests.decide
         won = await asyncio.gather(
@@ -139,8 +131,7 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
     ) as hark:
         labels = [("quick", "a"), ("ask", "free"), ("ask", "b"), ("quick", "c"), ("ask", "d"), ("nope", "e")]
         hark.model.add(*[Call(name, {"label": label}) for name, label in labels])
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=["done"])
         ident = await approval(hark)
         states = [state for (state,) in hark.stored.calls("state")]
         assert states == ["done", "done", "waiting", "asked", "waiting", "asked"]
@@ -158,8 +149,7 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
 
 async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         ident = await approval(hark)
         await hark.delivered()
     tool = AskingTool()
@@ -178,8 +168,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
     """A decision is a row: it needs no signal, and a drain before the call began does not use it up."""
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         ident = await approval(hark)
         await lanes_idle()
         assert await hark.service.parts.store.approvals.decide(ident, Choice(verdict="once"), "telegram:1") == (
@@ -201,9 +190,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
 async def test_a_decision_counts_for_what_was_shown(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         first = await approval(hark)
         tool.where = "elsewhere"
         assert await hark.service.parts.requests.decide(first, Choice(verdict="once"), "telegram:1")
@@ -216,11 +203,9 @@ async def test_a_decision_counts_for_what_was_shown(tmp_path: Path) -> None:
 
 async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Path) -> None:
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         ident = await approval(hark)
-        hark.model.add("for the other")
-        assert (await hark.say("hello", "2")).texts == ["for the other"]
+        assert (await hark.say("hello", "2", answers=["for the other"])).texts == ["for the other"]
         await hark.write("and this")
         await lanes_idle()
         assert len(hark.model.requests) == 2, "a message of the session waits"
@@ -235,8 +220,7 @@ async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Pa
 async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}), Call("ask", {"label": "more"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[(Call("ask", {"label": "it"}), Call("ask", {"label": "more"}))])
         ident = await approval(hark)
         ((run,),) = hark.stored.turns("turn_id")
         hark.model.add("hello again")
@@ -261,8 +245,7 @@ async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: P
     """It is answered at once: no sweep comes while the clock stands."""
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
         parts = hark.service.parts
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         await approval(hark)
         ((run,),) = hark.stored.turns("turn_id")
         if command == "/stop":  # accepted, and not carried out yet
@@ -281,9 +264,7 @@ async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: P
 async def test_nobody_decides_in_time(tmp_path: Path) -> None:
     tool = AskingTool(seconds=60)
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("then not")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "then not"])
         ident = await approval(hark)
         hark.time.advance(59)
         await hark.service.parts.lanes.sweep()
@@ -328,8 +309,7 @@ async def test_only_running_time_counts(tmp_path: Path) -> None:
 
 async def test_the_sign_of_work_stops(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()], channel={"typing_seconds": 5}) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         await approval(hark)
         await hark.delivered()
         shown = len(hark.channel.log)
@@ -345,17 +325,13 @@ async def test_a_tool_that_fails_to_ask_is_not_run(tmp_path: Path) -> None:
 
     tool = Broken()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("a pity")
-        assert (await hark.say("do it")).texts == ["a pity"]
+        assert (await hark.say("do it", answers=[Call("ask", {"label": "it"}), "a pity"])).texts == ["a pity"]
         assert (tool.begun, results(hark)) == ([], ["RuntimeError: no idea"])
 
 
 async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         ident = await approval(hark)
         ((run,),) = hark.stored.turns("turn_id")
         assert await hark.service.parts.api.steer(run, "and be quick", OWNER)
@@ -371,8 +347,7 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
 async def test_an_approval_that_was_lost_is_asked_for_anew(tmp_path: Path) -> None:
     """A damaged store may give back the turn and not what it waits for."""
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"})])
         lost = await approval(hark)
         await hark.delivered()
     hark.stored.spoil("DELETE FROM approval")

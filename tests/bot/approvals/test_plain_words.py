@@ -86,8 +86,7 @@ LATER = ["told", "answered", "two", "older", "reply", "forwarded", "file", "gues
 @pytest.mark.parametrize("why", LATER)
 async def test_a_plain_word_that_may_be_about_something_else_decides_nothing(tmp_path: Path, why: str) -> None:
     async with running(tmp_path, config=OPEN, tools=lambda watch: [Commanding()]) as hark:
-        hark.model.add("hello")
-        await hark.say("hi")
+        await hark.say("hi", answers=["hello"])
         fields: dict[str, Any] = {}
         sender = "1"
         await begin(hark, then="", **at(DIRECT, "1"))
@@ -132,8 +131,7 @@ async def test_in_a_group_only_a_reply_decides(tmp_path: Path) -> None:
         assert await state(hark) == ["open"], "nor does that of somebody who may not"
         hark.model.add("and the rest")
         hark.model.tolerate("unused")
-        hark.model.add("and the rest, too")
-        await hark.write("yes", **at(GROUP, "1"), reply_to="1", replied=MINE)
+        await hark.write("yes", **at(GROUP, "1"), reply_to="1", replied=MINE, answers=["and the rest, too"])
         assert await state(hark) == ["once"]
         await hark.until(lambda: "and the rest" in hark.channel.texts("-100"), "what was no decision is read")
 
@@ -188,8 +186,7 @@ async def test_the_last_word_is_shown_to_be_about_the_request(tmp_path: Path) ->
         await hark.write("what does it do", **at(DIRECT, "1"))
         await hark.until(lambda: len(shows(hark)) == 2, "what is waited for")
         await hark.delivered()
-        hark.model.add("It deletes.")
-        await hark.write("no", **at(DIRECT, "1"))
+        await hark.write("no", **at(DIRECT, "1"), answers=["It deletes."])
         await hark.until(lambda: "It deletes." in hark.channel.texts(), "the answer to the first")
         assert hark.stored.approvals("state") == [("denied",)]
 
@@ -197,8 +194,7 @@ async def test_the_last_word_is_shown_to_be_about_the_request(tmp_path: Path) ->
 async def test_words_of_another_chat_are_not_passed_on(tmp_path: Path) -> None:
     """A button of that kind may be made up by the program of whoever presses."""
     async with running(tmp_path, config=IN_GROUPS, tools=lambda watch: [Commanding()]) as hark:
-        hark.model.add("fine")
-        await hark.say("my secret", "4")
+        await hark.say("my secret", "4", answers=["fine"])
         ((seq,),) = hark.stored.messages("seq", sender="4")
         ident = await begin(hark, then="", **at(GROUP, "2"))
         answer = await order(hark, f"/approve {ident} deny-with {seq}", **at(GROUP, "1"))
@@ -209,8 +205,7 @@ async def test_words_of_another_chat_are_not_passed_on(tmp_path: Path) -> None:
 async def test_an_owner_replies_to_what_somebody_else_asks_for(tmp_path: Path) -> None:
     """In the owner's own chat: their model reads none of it."""
     async with running(tmp_path, config=OPEN, tools=lambda watch: [Commanding()]) as hark:
-        hark.model.add("hello")
-        await hark.say("hi")
+        await hark.say("hi", answers=["hello"])
         await begin(hark, "2")
         (shown,) = shows(hark)
         below = str(hark.channel.sent.index(shown) + 1)

@@ -188,8 +188,7 @@ async def test_one_that_cannot_expire_does_not_keep_the_others_from_it(tmp_path:
 
 async def greet(hark: Hark) -> None:
     """The owner writes directly."""
-    hark.model.add("hello")
-    await hark.say("hi")
+    await hark.say("hi", answers=["hello"])
 
 
 def by_bo() -> dict[str, Any]:
@@ -215,8 +214,7 @@ async def test_an_owner_who_is_not_in_the_group_is_told_where_it_waits(tmp_path:
 async def test_an_owner_who_has_written_there_is_not_told_twice(tmp_path: Path) -> None:
     async with running(tmp_path, config=IN_GROUPS, tools=lambda watch: [Commanding()]) as hark:
         await greet(hark)
-        hark.model.add("hello all")
-        await hark.write("morning", **at(GROUP, "1"))
+        await hark.write("morning", **at(GROUP, "1"), answers=["hello all"])
         await hark.until_texts(1, "-100")
         await begin(hark, then="", **by_bo())
         assert (len(shows(hark, "-100")), shows(hark, "1")) == (1, [])
@@ -237,8 +235,7 @@ async def test_only_guests_have_others_asked_so_often_and_no_more(tmp_path: Path
     async with running(tmp_path, config=OPEN) as hark:
         for number in range(FOR_GUESTS + 1):
             hark.model.add(Call(AskPersonTool.name, {"question": f"Question {number}?", "who": "anyone"}))
-        hark.model.add("so be it")
-        await hark.write("ask around", sender=sender)
+        await hark.write("ask around", sender=sender, answers=["so be it"])
         for number in range(put):
             await hark.until(lambda: hark.stored.approvals(state="open"), f"question {number}")
             ((ident,),) = hark.stored.approvals("approval_id", state="open")
@@ -250,14 +247,11 @@ async def test_only_guests_have_others_asked_so_often_and_no_more(tmp_path: Path
 
 
 @pytest.mark.parametrize("who", ["user", "me", "owners", "Bob", "telegram:", ":2", ""])
-async def test_words_that_name_nobody_are_refused(tmp_path: Path, who: str) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Call(AskPersonTool.name, {"question": "Which?", "who": who}))
-        hark.model.add("so be it")
-        await hark.write("paint it")
-        await over(hark)
-        assert "asker, owner, anyone, or `channel:id` of somebody who writes in this conversation" in results(hark)[0]
-        assert hark.stored.approvals("state") == []
+async def test_words_that_name_nobody_are_refused(who: str, hark: Hark) -> None:
+    await hark.write("paint it", answers=[Call(AskPersonTool.name, {"question": "Which?", "who": who}), "so be it"])
+    await over(hark)
+    assert "asker, owner, anyone, or `channel:id` of somebody who writes in this conversation" in results(hark)[0]
+    assert hark.stored.approvals("state") == []
 
 
 async def test_somebody_who_reads_along_is_asked_by_their_id(tmp_path: Path) -> None:

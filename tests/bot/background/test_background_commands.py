@@ -53,8 +53,7 @@ async def let_go(hark: Hark) -> None:
 
 async def asked(hark: Hark, text: str = "and?") -> str:
     """What the model is told with the next message."""
-    hark.model.add("I see.")
-    await hark.say(text)
+    await hark.say(text, answers=["I see."])
     return hark.model.requests[-1].messages[-1].text
 
 

@@ -155,8 +155,7 @@ async def test_what_was_lost_is_said_again_only_through_the_gate(tmp_path: Path,
         (again,) = await hark.until_texts(1)
         assert again.endswith(ALERT)
         await tick(hark)
-        hark.model.add("The ones by the wall.")
-        await hark.say("which ones?")
+        await hark.say("which ones?", answers=["The ones by the wall."])
         asked = hark.model.requests[-1].messages[-1].text
         assert asked.count(ALERT) == 1, "the conversation knows what was said in it"
         assert hark.channel.texts() == [again, "The ones by the wall."]
@@ -268,6 +267,5 @@ async def test_why_there_is_no_beat_now(tmp_path: Path) -> None:
         assert len(hark.model.requests) == 1
 
 
-async def test_nonsense_is_explained(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        assert "'status', 'on', 'off' or 'now'" in await command(hark, "/heartbeat soon")
+async def test_nonsense_is_explained(hark: Hark) -> None:
+    assert "'status', 'on', 'off' or 'now'" in await command(hark, "/heartbeat soon")

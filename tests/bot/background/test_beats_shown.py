@@ -248,8 +248,7 @@ async def test_quiet_beats_cost_later_requests_nothing(tmp_path: Path) -> None:
                 hark.model.add(Call("read", {"path": "HEARTBEAT.md"}))
             assert await beat(hark, "HEARTBEAT_OK") == []
         (used,) = hark.stored.sessions("used_at")[0]
-        hark.model.add("Twelve.")
-        await hark.say("how many?")
+        await hark.say("how many?", answers=["Twelve."])
         asked = hark.model.requests[-1].messages
         assert [message.text for message in asked[1:2]] == ["hello"]
         assert len(asked) == 3
@@ -268,8 +267,7 @@ async def test_an_alert_stays_in_the_session(tmp_path: Path) -> None:
         assert await beat(hark, "HEARTBEAT_OK") == []
         assert await beat(hark, "The shed is open.") == ["The shed is open."]
         assert await beat(hark, "HEARTBEAT_OK") == []
-        hark.model.add("I told you so.")
-        await hark.say("close it")
+        await hark.say("close it", answers=["I told you so."])
         asked = [message.text for message in hark.model.requests[-1].messages]
         assert [len(asked), asked[1], asked[3]] == [5, "hello", "The shed is open."]
 
@@ -286,8 +284,7 @@ async def test_a_light_beat_has_no_files_of_the_workspace(tmp_path: Path, isolat
             assert "You love gardens" not in light.system
             assert "tomatoes" in light.messages[-1].text
             assert len(light.messages) == (1 if isolated else 3)
-        hark.model.add("yes")
-        await hark.say("well?")
+        await hark.say("well?", answers=["yes"])
         first, last = hark.model.requests[0], hark.model.requests[-1]
         assert "You love gardens" in first.system
         assert (last.system, last.tools) == (first.system, first.tools)

@@ -77,48 +77,45 @@ async def test_each_due_time_has_exactly_one_row(tmp_path: Path, seed: int) -> N
         assert next_at == at
 
 
-async def test_what_was_due_while_a_job_rested_is_one_row(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        schedules, began = hark.service.parts.store.schedules, hark.time.now()
-        every = Every(60_000, began)
-        await schedules.put(job("j", every, began), 100)
-        await schedules.pause("j", True, None)
-        hark.time.advance(600)
+async def test_what_was_due_while_a_job_rested_is_one_row(hark: Hark) -> None:
+    schedules, began = hark.service.parts.store.schedules, hark.time.now()
+    every = Every(60_000, began)
+    await schedules.put(job("j", every, began), 100)
+    await schedules.pause("j", True, None)
+    hark.time.advance(600)
+    await settle(hark)
+    await schedules.pause("j", False, next_after(every, hark.time.now()))
+    hark.time.advance(60)
+    await settle(hark)
+    assert hark.stored.firings("due_at", "until", "reason", job_id="j") == [
+        (began + 60_000, began + 600_000, "paused"),
+        (began + 660_000, began + 660_000, ""),
+    ]
+
+
+async def test_at_most_two_jobs_run_at_once(hark: Hark) -> None:
+    now = hark.time.now()
+    for number in range(5):
+        await hark.service.parts.store.schedules.put(job(f"j{number}", Every(60_000, now), now), 100)
+    hark.time.advance(61)
+    wait = await hark.service.parts.dispatcher.tick()
+    assert wait <= 2
+    assert len(hark.stored.turns("turn_id", kind="job")) == 2
+    await settle(hark)
+    assert len(hark.stored.turns("turn_id", kind="job")) == 5
+
+
+async def test_a_job_rests_after_failures_and_its_due_times_are_passed_over(hark: Hark) -> None:
+    now = hark.time.now()
+    await hark.service.parts.store.schedules.put(job("j", Every(10_000, now), now), 100)
+    hark.model.add(Fail(401, "authentication_error"))
+    reasons = []
+    for _ in range(5):
+        hark.time.advance(10)
         await settle(hark)
-        await schedules.pause("j", False, next_after(every, hark.time.now()))
-        hark.time.advance(60)
-        await settle(hark)
-        assert hark.stored.firings("due_at", "until", "reason", job_id="j") == [
-            (began + 60_000, began + 600_000, "paused"),
-            (began + 660_000, began + 660_000, ""),
-        ]
-
-
-async def test_at_most_two_jobs_run_at_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        for number in range(5):
-            await hark.service.parts.store.schedules.put(job(f"j{number}", Every(60_000, now), now), 100)
-        hark.time.advance(61)
-        wait = await hark.service.parts.dispatcher.tick()
-        assert wait <= 2
-        assert len(hark.stored.turns("turn_id", kind="job")) == 2
-        await settle(hark)
-        assert len(hark.stored.turns("turn_id", kind="job")) == 5
-
-
-async def test_a_job_rests_after_failures_and_its_due_times_are_passed_over(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        await hark.service.parts.store.schedules.put(job("j", Every(10_000, now), now), 100)
-        hark.model.add(Fail(401, "authentication_error"))
-        reasons = []
-        for _ in range(5):
-            hark.time.advance(10)
-            await settle(hark)
-            reasons = hark.stored.firings("reason", "outcome")
-        assert reasons == [("auth", "failed"), ("failed before", ""), ("", "said"), ("", "said")]
-        assert hark.stored.jobs("failures", "retry_at", job_id="j") == [(0, 0)]
+        reasons = hark.stored.firings("reason", "outcome")
+    assert reasons == [("auth", "failed"), ("failed before", ""), ("", "said"), ("", "said")]
+    assert hark.stored.jobs("failures", "retry_at", job_id="j") == [(0, 0)]
 
 
 async def test_who_is_no_owner_any_more_has_no_jobs(tmp_path: Path) -> None:
@@ -129,8 +126,7 @@ async def test_who_is_no_owner_any_more_has_no_jobs(tmp_path: Path) -> None:
         await settle(hark)
         assert hark.stored.firings("reason") == [("no owner",)]
         await hark.service.parts.store.schedules.put(job("once", At(now + 20_000), now), 100)
-        hark.model.add("hello")
-        await hark.say("hi", sender="2")
+        await hark.say("hi", sender="2", answers=["hello"])
         hark.time.advance(10)
         await settle(hark)
         assert "did not run (no owner)" in (await hark.until_texts(2, "2"))[1]
@@ -138,23 +134,20 @@ async def test_who_is_no_owner_any_more_has_no_jobs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
-async def test_a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same(tmp_path: Path, command: str) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("a long story")
-        await hark.until(lambda: hark.model.requests, "the run")
-        now = hark.time.now()
-        await hark.service.parts.store.schedules.put(job("j", At(now + 5000), now, own=False), 100)
-        hark.time.advance(5)
-        await hark.service.parts.dispatcher.tick()
-        hark.model.add("take the cake out")
-        await hark.write(command)
-        await hark.until(lambda: hark.stored.firings("outcome") != [("",)], "the end of the reminder")
-        assert hark.stored.firings("outcome") == [("said",)]
-        assert (await hark.until_texts(2))[1] == "take the cake out"
-        assert hark.stored.jobs("job_id") == [("heartbeat",)]
-        assert "message" not in hark.channel.texts()[0]
+async def test_a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same(command: str, hark: Hark) -> None:
+    hang = Hang()
+    await hark.write("a long story", answers=[hang])
+    await hark.until(lambda: hark.model.requests, "the run")
+    now = hark.time.now()
+    await hark.service.parts.store.schedules.put(job("j", At(now + 5000), now, own=False), 100)
+    hark.time.advance(5)
+    await hark.service.parts.dispatcher.tick()
+    await hark.write(command, answers=["take the cake out"])
+    await hark.until(lambda: hark.stored.firings("outcome") != [("",)], "the end of the reminder")
+    assert hark.stored.firings("outcome") == [("said",)]
+    assert (await hark.until_texts(2))[1] == "take the cake out"
+    assert hark.stored.jobs("job_id") == [("heartbeat",)]
+    assert "message" not in hark.channel.texts()[0]
 
 
 async def test_what_people_wrote_goes_before_a_job_that_was_cut(tmp_path: Path) -> None:
@@ -178,64 +171,58 @@ async def test_what_people_wrote_goes_before_a_job_that_was_cut(tmp_path: Path) 
         ]
 
 
-async def test_a_reminder_is_not_swallowed_by_its_run_by_hand(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        reminder = job("j", At(now + 10_000), now)
-        await hark.service.parts.store.schedules.put(reminder, 100)
-        held = asyncio.Event()
-        hark.model.add(Say("by hand", gate=held))
-        assert await hark.service.parts.dispatcher.run_now(reminder) == "fired"
-        await hark.model.until_requests(1)
-        hark.time.advance(10)
-        await hark.service.parts.dispatcher.tick()
-        held.set()
-        await hark.until_texts(1)
-        hark.model.add("on time")
-        hark.time.advance(2)
+async def test_a_reminder_is_not_swallowed_by_its_run_by_hand(hark: Hark) -> None:
+    now = hark.time.now()
+    reminder = job("j", At(now + 10_000), now)
+    await hark.service.parts.store.schedules.put(reminder, 100)
+    held = asyncio.Event()
+    hark.model.add(Say("by hand", gate=held))
+    assert await hark.service.parts.dispatcher.run_now(reminder) == "fired"
+    await hark.model.until_requests(1)
+    hark.time.advance(10)
+    await hark.service.parts.dispatcher.tick()
+    held.set()
+    await hark.until_texts(1)
+    hark.model.add("on time")
+    hark.time.advance(2)
+    await settle(hark)
+    assert await hark.until_texts(2) == ["by hand", "on time"]
+
+
+async def test_a_reminder_that_fails_is_tried_three_times_more(hark: Hark) -> None:
+    now = hark.time.now()
+    await hark.service.parts.store.schedules.put(job("j", At(now + 10_000), now), 100)
+    for seconds in (10, 30, 60, 5 * 60, 3600, 24 * 3600):
+        if len(hark.model.requests) < 4:
+            hark.model.add(Fail(401, "authentication_error"))
+        hark.time.advance(seconds)
         await settle(hark)
-        assert await hark.until_texts(2) == ["by hand", "on time"]
+    assert hark.stored.firings("outcome", job_id="j") == [("failed",)] * 4
+    assert hark.stored.jobs("failures", "next_at", job_id="j") == [(4, None)]
+    assert len(hark.channel.texts()) == 1, "its first failure is told"
 
 
-async def test_a_reminder_that_fails_is_tried_three_times_more(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        await hark.service.parts.store.schedules.put(job("j", At(now + 10_000), now), 100)
-        for seconds in (10, 30, 60, 5 * 60, 3600, 24 * 3600):
-            if len(hark.model.requests) < 4:
-                hark.model.add(Fail(401, "authentication_error"))
-            hark.time.advance(seconds)
-            await settle(hark)
-        assert hark.stored.firings("outcome", job_id="j") == [("failed",)] * 4
-        assert hark.stored.jobs("failures", "next_at", job_id="j") == [(4, None)]
-        assert len(hark.channel.texts()) == 1, "its first failure is told"
+async def test_a_reminder_waits_for_its_platform(hark: Hark) -> None:
+    now = hark.time.now()
+    await hark.service.parts.store.schedules.put(job("j", At(now + 10_000), now), 100)
+    hark.channel.account = ""
+    hark.model.add("call her")
+    hark.time.advance(10)
+    await settle(hark)
+    assert hark.stored.firings("outcome", job_id="j") == [("said",)]
+    hark.channel.account = "bot"
+    hark.service.parts.outbox.can_send("telegram", "bot")
+    assert await hark.until_texts(1) == ["call her"]
 
 
-async def test_a_reminder_waits_for_its_platform(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        await hark.service.parts.store.schedules.put(job("j", At(now + 10_000), now), 100)
-        hark.channel.account = ""
-        hark.model.add("call her")
+async def test_silent_runs_in_a_conversation_are_in_no_later_request(hark: Hark) -> None:
+    now = hark.time.now()
+    await hark.say("hi", answers=["hello"])
+    await hark.service.parts.store.schedules.put(job("j", Every(10_000, now), now, own=False), 100)
+    for words in ("NO_REPLY", "Something is up."):
+        hark.model.add(words)
         hark.time.advance(10)
         await settle(hark)
-        assert hark.stored.firings("outcome", job_id="j") == [("said",)]
-        hark.channel.account = "bot"
-        hark.service.parts.outbox.can_send("telegram", "bot")
-        assert await hark.until_texts(1) == ["call her"]
-
-
-async def test_silent_runs_in_a_conversation_are_in_no_later_request(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        now = hark.time.now()
-        hark.model.add("hello")
-        await hark.say("hi")
-        await hark.service.parts.store.schedules.put(job("j", Every(10_000, now), now, own=False), 100)
-        for words in ("NO_REPLY", "Something is up."):
-            hark.model.add(words)
-            hark.time.advance(10)
-            await settle(hark)
-        hark.model.add("yes")
-        await hark.write("and now?")
-        last = await hark.model.until_requests(4)
-        assert [message.role for message in last.messages] == ["user", "assistant", "user", "assistant", "user"]
+    await hark.write("and now?", answers=["yes"])
+    last = await hark.model.until_requests(4)
+    assert [message.role for message in last.messages] == ["user", "assistant", "user", "assistant", "user"]

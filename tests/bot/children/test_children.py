@@ -45,9 +45,7 @@ def child_of(hark: Hark) -> str:
 async def begun(hark: Hark, gate: Gate, *, label: str = "research") -> None:
     """A sub-agent is at work, and the conversation is at rest."""
     hark.model.whenever("look it up", Say("forty-two", gate=gate))
-    hark.model.add(spawns(label=label))
-    hark.model.add("asked")
-    assert (await hark.say("find out")).texts == ["asked"]
+    assert (await hark.say("find out", answers=[spawns(label=label), "asked"])).texts == ["asked"]
     await gate.reached()
 
 
@@ -55,66 +53,57 @@ async def settled(hark: Hark) -> None:
     await hark.until(lambda: not hark.stored.unfinished(), "rest")
 
 
-async def test_what_a_sub_agent_says_last_comes_back_once_and_word_for_word(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.whenever("look it up", "forty-two, **surely**")
-        hark.model.add(spawns(label="research"))
-        hark.model.add("I have asked somebody.")
-        hark.model.add("It is forty-two.")
-        assert (await hark.say("find out")).texts == ["I have asked somebody."]
-        assert await hark.until_texts(2) == ["I have asked somebody.", "It is forty-two."]
-        await settled(hark)
-        child = child_of(hark)
-        assert child.startswith(f"{PARENT}:subagent:")
-        (task,) = hark.stored.lines(child)
-        assert task.splitlines()[-1] == "look it up"
-        told = [text for text in hark.stored.lines(PARENT) if "forty-two, **surely**" in text]
-        assert len(told) == 1
-        assert '(the sub-agent "research" has finished. It says:)\n<subagent>\nforty-two, **surely**\n' in told[0]
-        assert len(hark.channel.texts()) == 2
-        assert not hark.stored.balance().unexplained
-        assert {key for (key,) in hark.stored.usage("session_key")} == {PARENT}
+async def test_what_a_sub_agent_says_last_comes_back_once_and_word_for_word(hark: Hark) -> None:
+    hark.model.whenever("look it up", "forty-two, **surely**")
+    hark.model.add(spawns(label="research"))
+    hark.model.add("I have asked somebody.")
+    hark.model.add("It is forty-two.")
+    assert (await hark.say("find out")).texts == ["I have asked somebody."]
+    assert await hark.until_texts(2) == ["I have asked somebody.", "It is forty-two."]
+    await settled(hark)
+    child = child_of(hark)
+    assert child.startswith(f"{PARENT}:subagent:")
+    (task,) = hark.stored.lines(child)
+    assert task.splitlines()[-1] == "look it up"
+    told = [text for text in hark.stored.lines(PARENT) if "forty-two, **surely**" in text]
+    assert len(told) == 1
+    assert '(the sub-agent "research" has finished. It says:)\n<subagent>\nforty-two, **surely**\n' in told[0]
+    assert len(hark.channel.texts()) == 2
+    assert not hark.stored.balance().unexplained
+    assert {key for (key,) in hark.stored.usage("session_key")} == {PARENT}
 
 
-async def test_one_that_fails_is_told_of_by_its_label_and_people_read_nothing_of_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.on("look it up", Fail(400))
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        hark.model.add("it did not work")
-        await hark.say("find out")
-        assert await hark.until_texts(2) == ["asked", "it did not work"]
-        await settled(hark)
-        assert '(the sub-agent "research" failed (invalid_request). It says nothing.)' in hark.stored.lines(PARENT)[-1]
-        assert len(hark.channel.texts()) == 2
+async def test_one_that_fails_is_told_of_by_its_label_and_people_read_nothing_of_it(hark: Hark) -> None:
+    hark.model.on("look it up", Fail(400))
+    await hark.say("find out", answers=[spawns(label="research"), "asked", "it did not work"])
+    assert await hark.until_texts(2) == ["asked", "it did not work"]
+    await settled(hark)
+    assert '(the sub-agent "research" failed (invalid_request). It says nothing.)' in hark.stored.lines(PARENT)[-1]
+    assert len(hark.channel.texts()) == 2
 
 
-async def test_it_has_the_tools_of_the_conversation_without_those_that_speak_and_start(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(spawns())
-        hark.model.whenever("look it up", "done")
-        hark.model.add("asked")
-        hark.model.whenever("<subagent>", "so")
-        await hark.say("find out")
-        await hark.until_texts(2)
-        first, second, *_ = [{one.name for one in r.tools} for r in hark.model.requests if len(r.messages) == 1]
-        assert second < first
-        assert first - second == {"message", "schedule", "stay_silent", "task_list", *SESSIONS}
+async def test_it_has_the_tools_of_the_conversation_without_those_that_speak_and_start(hark: Hark) -> None:
+    hark.model.add(spawns())
+    hark.model.whenever("look it up", "done")
+    hark.model.add("asked")
+    hark.model.whenever("<subagent>", "so")
+    await hark.say("find out")
+    await hark.until_texts(2)
+    first, second, *_ = [{one.name for one in r.tools} for r in hark.model.requests if len(r.messages) == 1]
+    assert second < first
+    assert first - second == {"message", "schedule", "stay_silent", "task_list", *SESSIONS}
 
 
-async def test_it_thinks_as_the_message_wants_for_which_it_works(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.write("/think low")
-        await hark.until_texts(1)
-        hark.model.whenever("look it up", "done")
-        hark.model.whenever("<subagent>", "so")
-        hark.model.add(spawns())
-        hark.model.add("asked")
-        await hark.write("find out", thinking="high")
-        await hark.until_texts(3)
-        await settled(hark)
-        ((settings,),) = hark.stored.sessions("settings", session_key=child_of(hark))
-        assert json.loads(settings)["thinking"] == "high"
+async def test_it_thinks_as_the_message_wants_for_which_it_works(hark: Hark) -> None:
+    await hark.write("/think low")
+    await hark.until_texts(1)
+    hark.model.whenever("look it up", "done")
+    hark.model.whenever("<subagent>", "so")
+    await hark.write("find out", thinking="high", answers=[spawns(), "asked"])
+    await hark.until_texts(3)
+    await settled(hark)
+    ((settings,),) = hark.stored.sessions("settings", session_key=child_of(hark))
+    assert json.loads(settings)["thinking"] == "high"
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
@@ -128,8 +117,7 @@ async def test_it_is_stopped_with_the_conversation_that_has_started_it(tmp_path:
         gate.open()
         await settled(hark)
         assert hark.stored.turns("state", session_key=child_of(hark)) == [("stopped",)]
-        hark.model.add("here")
-        await hark.say("and?")
+        await hark.say("and?", answers=["here"])
         told = 'The sub-agent "research" was stopped.' in hark.stored.lines(PARENT)[-1]
         assert told is (command == "/stop")
         assert hark.stored.turns("kind", kind="child", session_key=PARENT) == []
@@ -141,8 +129,7 @@ async def test_five_of_a_conversation_work_at_the_same_time_and_no_more(tmp_path
         hark.model.whenever("look it up", Say("found", gate=gate))
         hark.model.whenever("<subagent>", "noted")
         hark.model.add(*(spawns() for _ in range(6)))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=["asked"])
         assert len(hark.stored.children()) == 5
         refused = [text for (text,) in hark.stored.results().values() if "as many as may" in text]
         assert len(refused) == 1
@@ -158,9 +145,7 @@ async def test_runs_of_sub_agents_have_places_of_their_own(tmp_path: Path) -> No
         hark.model.whenever("look it up", Say("found", gate=gate))
         hark.model.whenever("<subagent>", "noted")
         hark.model.add(*(spawns() for _ in range(3)))
-        hark.model.add("asked")
-        hark.model.add("here")
-        await hark.say("find out")
+        await hark.say("find out", answers=["asked", "here"])
         await hark.until(lambda: hark.model.active == 2, "two at work")
         assert (await hark.say("and?")).texts == ["here"]
         assert hark.model.active == 2
@@ -193,9 +178,7 @@ async def test_people_see_and_stop_it(tmp_path: Path) -> None:
 async def test_what_it_asks_for_is_asked_where_its_person_is(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
         hark.model.on("look it up", Call("ask", {"label": "it"}))
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research"), "asked"])
         ident = await approval(hark)
         await hark.until(lambda: any("/approve" in text for text in hark.channel.texts()), "the request")
         assert "**May the sub-agent “research” run this?**" in hark.channel.texts()[-1]
@@ -207,28 +190,23 @@ async def test_what_it_asks_for_is_asked_where_its_person_is(tmp_path: Path) -> 
         assert "found it" not in hark.channel.texts()
 
 
-async def test_a_question_says_which_sub_agent_asks(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.on("look it up", Call("ask_person", {"question": "Which one?"}))
-        hark.model.on("look it up", "found it")
-        hark.model.whenever("<subagent>", "so it is")
-        hark.model.add(spawns(label="*research* [x](https://evil.example)"))
-        hark.model.add("asked")
-        await hark.say("find out")
-        await hark.until(lambda: any("Which one?" in text for text in hark.channel.texts()), "the question")
-        head = "❓ **A question of the sub-agent “research xhttpsevilexample”**\n\nWhich one?"
-        assert hark.channel.texts()[-1].startswith(head)
-        await hark.write("the blue one")
-        await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
-        await settled(hark)
+async def test_a_question_says_which_sub_agent_asks(hark: Hark) -> None:
+    hark.model.on("look it up", Call("ask_person", {"question": "Which one?"}))
+    hark.model.on("look it up", "found it")
+    hark.model.whenever("<subagent>", "so it is")
+    await hark.say("find out", answers=[spawns(label="*research* [x](https://evil.example)"), "asked"])
+    await hark.until(lambda: any("Which one?" in text for text in hark.channel.texts()), "the question")
+    head = "❓ **A question of the sub-agent “research xhttpsevilexample”**\n\nWhich one?"
+    assert hark.channel.texts()[-1].startswith(head)
+    await hark.write("the blue one")
+    await hark.until(lambda: "so it is" in hark.channel.texts(), "the end")
+    await settled(hark)
 
 
 async def test_what_it_says_bears_what_it_has_read(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [WebTool()]) as hark:
         hark.model.on("look it up", Call("page"))
-        hark.model.add(spawns())
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(), "asked"])
         hark.model.whenever("<subagent>", "noted")
         await hark.until_texts(2)
         await settled(hark)
@@ -257,8 +235,7 @@ async def test_a_conversation_sees_its_own_tree_and_an_owner_everything(tmp_path
     async with running(tmp_path, config=config) as hark:
         for sender in ("1", "2"):
             other = session_of("2" if sender == "1" else "1")
-            hark.model.add("hello")
-            await hark.say(f"the secret of {sender}", sender)
+            await hark.say(f"the secret of {sender}", sender, answers=["hello"])
             hark.model.add(
                 Call("sessions_list"),
                 Call("sessions_history", {"session": other}),
@@ -267,15 +244,12 @@ async def test_a_conversation_sees_its_own_tree_and_an_owner_everything(tmp_path
             ) if sender == "2" else hark.model.add(
                 Call("sessions_list"), Call("sessions_history", {"session": session_of("1")})
             )
-            hark.model.add("looked")
-            await hark.say("look around", sender)
+            await hark.say("look around", sender, answers=["looked"])
         guest = hark.stored.lines(session_of("2"), "tool_result")
         assert session_of("1") not in guest[0]
         assert session_of("2") in guest[0]
         assert all("that this conversation may see" in text for text in guest[1:])
-        hark.model.add(Call("sessions_history", {"session": session_of("2")}))
-        hark.model.add("read")
-        await hark.say("what did they say?")
+        await hark.say("what did they say?", answers=[Call("sessions_history", {"session": session_of("2")}), "read"])
         assert "the secret of 2" in hark.stored.lines(session_of("1"), "tool_result")[-1]
 
 
@@ -284,9 +258,7 @@ async def test_one_that_takes_too_long_is_told_of(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hark.model.whenever("look it up", Say("forty-two", gate=gate))
         hark.model.whenever("the sub-agent", "too slow")
-        hark.model.add(spawns(label="research", timeout_seconds=0.2))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research", timeout_seconds=0.2), "asked"])
         assert (await hark.until_texts(2))[1] == "too slow"
         assert '(the sub-agent "research" ran out of time. It says nothing.)' in hark.stored.lines(PARENT)[-1]
         await settled(hark)
@@ -297,9 +269,7 @@ async def test_what_a_sub_agent_was_asked_goes_with_its_person(tmp_path: Path) -
     async with running(tmp_path, config=config) as hark:
         hark.model.whenever("look it up", "forty-two")
         hark.model.whenever("<subagent>", "noted")
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out", "2")
+        await hark.say("find out", "2", answers=[spawns(label="research"), "asked"])
         await hark.until_texts(2, "2")
         await settled(hark)
         assert hark.stored.turns("kind", kind="child", session_key=child_of(hark)) == [("child",)]
@@ -322,8 +292,7 @@ async def test_nobody_is_asked_whether_a_guest_may_write_to_a_session_that_they_
         "tools": {"deny": ["web_search"], "by_sender": {"telegram:2": {"allow": ["group:sessions", "web_fetch"]}}}
     }
     async with running(tmp_path, config=config, tools=lambda watch: [Page()]) as hark:
-        hark.model.add("hello")
-        await hark.say("hello")
+        await hark.say("hello", answers=["hello"])
         hark.model.add(Call("web_fetch", {"url": "https://one.example"}))
         hark.model.add(Call("sessions_send", {"session": PARENT, "message": "boo"}))
         hark.model.add("tried")

@@ -12,6 +12,7 @@ from bot.children.tools import SendParameters
 from bot.persistence.approvals import Choice
 from bot.persistence.children import sent_key
 from bot.runs.outages import MENDED_EVERY, PARKED_EVERY
+from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage, Origin
 from tests.asking import AskingTool, approval
 from tests.bot.children.test_children import PARENT, begun, child_of, settled, spawns
@@ -19,8 +20,8 @@ from tests.bot.gateway.house import TOKEN, house
 from tests.bot.gateway.test_agent import error_of
 from tests.bot.runs.test_origins import GROUP, OPEN
 from tests.bot.runs.test_outages import config, pass_time
-from tests.bot.store.opened import accept, claim, opened
-from tests.bot.store.test_running_time import answer
+from tests.bot.store.opened import accept_and_claim
+from tests.bot.store.test_epochs import answer
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, session_of
 from tests.standins.openai_server import OpenAIServer
@@ -35,9 +36,7 @@ GUEST = {"tools": {"by_sender": {"telegram:2": {"allow": ["group:sessions"]}}}}
 async def both_work(hark: Hark, sender: str = "1") -> None:
     """A conversation and its sub-agent are at work."""
     hark.model.whenever("look it up", Say("forty-two", gate=Gate()))
-    hark.model.add(spawns(label="research"))
-    hark.model.add(Say("so", gate=Gate()))
-    await hark.write("find out", sender=sender)
+    await hark.write("find out", sender=sender, answers=[spawns(label="research"), Say("so", gate=Gate())])
     await hark.until(lambda: hark.model.active == 2, "both")
 
 
@@ -54,24 +53,19 @@ async def test_somebody_who_is_shut_out_ends_both_once(tmp_path: Path) -> None:
         assert len(hark.stored.lines(child_of(hark), "note")) == 1
 
 
-async def test_of_what_a_stop_has_dropped_the_next_turn_is_told(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        gate = Gate()
-        hark.model.whenever("look it up", "forty-two")
-        hark.model.add(spawns(label="research"))
-        hark.model.add(Say("so", gate=gate))
-        await hark.write("find out")
-        await hark.until(lambda: hark.stored.messages("seq", kind="child", session_key=PARENT), "the end of it")
-        await hark.write("/stop")
-        await hark.until_texts(1)
-        await hark.until(lambda: not hark.model.active, "the end of the run")
-        await settled(hark)
-        hark.model.add("here")
-        await hark.say("and?")
-        assert 'The sub-agent "research" has ended, and what it said was dropped' in hark.stored.lines(PARENT)[-1]
-        hark.model.add("here")
-        await hark.say("and?")
-        assert '"research"' not in hark.stored.lines(PARENT)[-1]
+async def test_of_what_a_stop_has_dropped_the_next_turn_is_told(hark: Hark) -> None:
+    gate = Gate()
+    hark.model.whenever("look it up", "forty-two")
+    await hark.write("find out", answers=[spawns(label="research"), Say("so", gate=gate)])
+    await hark.until(lambda: hark.stored.messages("seq", kind="child", session_key=PARENT), "the end of it")
+    await hark.write("/stop")
+    await hark.until_texts(1)
+    await hark.until(lambda: not hark.model.active, "the end of the run")
+    await settled(hark)
+    await hark.say("and?", answers=["here"])
+    assert 'The sub-agent "research" has ended, and what it said was dropped' in hark.stored.lines(PARENT)[-1]
+    await hark.say("and?", answers=["here"])
+    assert '"research"' not in hark.stored.lines(PARENT)[-1]
 
 
 @pytest.mark.parametrize("later", [True, False])
@@ -80,35 +74,29 @@ async def test_what_an_undo_has_ended_is_told_where_it_was_started_before(tmp_pa
     async with running(tmp_path) as hark:
         await begun(hark, gate)
         if later:
-            hark.model.add("five")
-            await hark.say("two and three?")
+            await hark.say("two and three?", answers=["five"])
         await hark.write("/undo")
         await hark.until(lambda: not hark.model.active, "the end of the run")
         await settled(hark)
-        hark.model.add("here")
-        await hark.say("and?")
+        await hark.say("and?", answers=["here"])
         assert ('"research"' in hark.stored.lines(PARENT)[-1]) is later
 
 
-async def test_what_is_brought_back_is_told_of_its_end(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await begun(hark, Gate())
-        await hark.write("/undo")
-        await hark.until(lambda: not hark.model.active, "the end of the run")
-        await settled(hark)
-        await hark.write("/redo")
-        await hark.until(lambda: not hark.stored.undone(), "the exchange")
-        hark.model.add("here")
-        await hark.say("and?")
-        assert 'The sub-agent "research" was stopped.' in hark.stored.lines(PARENT)[-1]
+async def test_what_is_brought_back_is_told_of_its_end(hark: Hark) -> None:
+    await begun(hark, Gate())
+    await hark.write("/undo")
+    await hark.until(lambda: not hark.model.active, "the end of the run")
+    await settled(hark)
+    await hark.write("/redo")
+    await hark.until(lambda: not hark.stored.undone(), "the exchange")
+    await hark.say("and?", answers=["here"])
+    assert 'The sub-agent "research" was stopped.' in hark.stored.lines(PARENT)[-1]
 
 
 async def test_a_stop_closes_what_a_sub_agent_has_asked(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
         hark.model.on("look it up", Call("ask", {"label": "it"}))
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research"), "asked"])
         await approval(hark)
         await hark.until(lambda: hark.channel.sent and hark.channel.sent[-1].buttons, "the request")
         await hark.write("/stop")
@@ -139,9 +127,7 @@ async def test_one_that_has_used_its_budget_is_told_of(tmp_path: Path) -> None:
     async with running(tmp_path, config={"budget": {"turn": {"tokens": 8000}}}) as hark:
         hark.model.on("look it up", Call("read", {"path": "long.txt"}))
         hark.model.whenever("the sub-agent", "noted")
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research"), "asked"])
         assert (await hark.until_texts(2))[1] == "noted"
         await settled(hark)
         assert '(the sub-agent "research" failed (budget). It says nothing.)' in hark.stored.lines(PARENT)[-1]
@@ -156,9 +142,7 @@ async def test_those_of_a_sub_agent_tell_it_and_it_tells_the_conversation(tmp_pa
         hark.model.on("seven", "there are many")
         hark.model.on("somebody else looks", "patience")
         hark.model.on("there are many", "many, then")
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research"), "asked"])
         await hark.until_texts(3)
         await settled(hark)
         assert sorted(hark.channel.texts()) == ["asked", "many, then", "patience"]
@@ -174,9 +158,7 @@ async def test_what_nobody_has_decided_for_it_is_asked_again_and_its_end_is_told
         hark.model.on("look it up", Call("ask", {"label": "it"}))
         hark.model.on("look it up", "nobody was there")
         hark.model.on("nobody was there", "a pity")
-        hark.model.add(spawns(label="research"))
-        hark.model.add("asked")
-        await hark.say("find out")
+        await hark.say("find out", answers=[spawns(label="research"), "asked"])
         ident = await approval(hark)
         hark.time.advance(61)
         await hark.until(lambda: "a pity" in hark.channel.texts(), "its end")
@@ -249,27 +231,25 @@ async def test_it_waits_no_longer_than_it_may_take(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("done", [True, False])
-async def test_after_a_crash_the_model_is_told_whether_it_has_written_to_a_session(tmp_path: Path, done: bool) -> None:
-    async with opened(tmp_path) as store:
-        await accept(store)
-        turn = await claim(store)
-        await answer(
-            store, turn, ToolCall("c", "sessions_send", SendParameters(session="s", message="m").model_dump_json())
+async def test_after_a_crash_the_model_is_told_whether_it_has_written_to_a_session(done: bool, store: Store) -> None:
+    turn = await accept_and_claim(store)
+    await answer(
+        store, turn, ToolCall("c", "sessions_send", SendParameters(session="s", message="m").model_dump_json())
+    )
+    await store.turns.start_calls(turn.run, ["c"], ())
+    if done:
+        message = InboundMessage(
+            origin=turn.messages[0].origin,
+            event_key=sent_key(turn.turn_id, "c"),
+            kind=InboundKind.CHILD,
+            text="m",
+            sent_at=1,
         )
-        await store.turns.start_calls(turn.run, ["c"], ())
-        if done:
-            message = InboundMessage(
-                origin=turn.messages[0].origin,
-                event_key=sent_key(turn.turn_id, "c"),
-                kind=InboundKind.CHILD,
-                text="m",
-                sent_at=1,
-            )
-            await store.children.send(turn.run, message, "s")
-        await store.recovery.recover(turn.turn_id, "next", ())
-        (result,) = (await store.reads.context(turn.transcript_id))[-1].message.parts
-        assert isinstance(result, ToolResult)
-        assert (result.text, result.is_error) == (("Sent.", False) if done else (NOT_EXECUTED, True))
+        await store.children.send(turn.run, message, "s")
+    await store.recovery.recover(turn.turn_id, "next", ())
+    (result,) = (await store.reads.context(turn.transcript_id))[-1].message.parts
+    assert isinstance(result, ToolResult)
+    assert (result.text, result.is_error) == (("Sent.", False) if done else (NOT_EXECUTED, True))
 
 
 async def test_programs_write_to_no_sub_agent(tmp_path: Path) -> None:
@@ -292,26 +272,23 @@ async def test_programs_write_to_no_sub_agent(tmp_path: Path) -> None:
         (await at.model.called()).answer("noted")
 
 
-async def test_what_it_has_done_is_pruned_and_it_can_be_asked_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.whenever("look it up", "forty-two")
-        hark.model.whenever("<subagent>", "noted")
-        hark.model.add(spawns())
-        hark.model.add("asked")
-        await hark.say("find out")
-        await hark.until_texts(2)
-        await settled(hark)
-        hark.time.advance(91 * 86_400)
-        assert await hark.service.parts.sessions.prune(timedelta(days=90), None) == 1
-        child = child_of(hark)
-        assert not hark.stored.lines(child)
-        assert child not in {one.session for one in await hark.service.parts.sessions.listed()}
-        hark.model.add(Call("sessions_send", {"session": child, "message": "look it up again"}))
-        hark.model.add("asked again")
-        await hark.say("ask again")
-        await hark.until(lambda: len(hark.stored.lines(child)) == 1, "the task")
-        await hark.until_texts(4)
-        await settled(hark)
-        tools = [{one.name for one in r.tools} for r in hark.model.requests if "again" in r.messages[0].text]
-        assert all("message" not in one for one in tools)
-        assert tools
+async def test_what_it_has_done_is_pruned_and_it_can_be_asked_again(hark: Hark) -> None:
+    hark.model.whenever("look it up", "forty-two")
+    hark.model.whenever("<subagent>", "noted")
+    await hark.say("find out", answers=[spawns(), "asked"])
+    await hark.until_texts(2)
+    await settled(hark)
+    hark.time.advance(91 * 86_400)
+    assert await hark.service.parts.sessions.prune(timedelta(days=90), None) == 1
+    child = child_of(hark)
+    assert not hark.stored.lines(child)
+    assert child not in {one.session for one in await hark.service.parts.sessions.listed()}
+    hark.model.add(Call("sessions_send", {"session": child, "message": "look it up again"}))
+    hark.model.add("asked again")
+    await hark.say("ask again")
+    await hark.until(lambda: len(hark.stored.lines(child)) == 1, "the task")
+    await hark.until_texts(4)
+    await settled(hark)
+    tools = [{one.name for one in r.tools} for r in hark.model.requests if "again" in r.messages[0].text]
+    assert all("message" not in one for one in tools)
+    assert tools

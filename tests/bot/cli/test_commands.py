@@ -17,7 +17,7 @@ from agent.message import ToolCall
 from agent.sandbox.proof import choose
 from bot import wording
 from tests.bot.cli.terminal_emulator import Program
-from tests.bot.gateway.house import house
+from tests.bot.gateway.house import House, house
 from tests.forked import ENVIRON, PATIENCE, Done, begin, fork
 from tests.watch import lanes_idle
 
@@ -54,15 +54,14 @@ async def test_chat_uses_the_service_that_runs(tmp_path: Path) -> None:
         assert len(at.stored.deliveries(state="sent")) == 1
 
 
-async def test_an_interrupt_ends_the_run_of_a_line_and_leaves(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "chat", piped=True)
-        command.stdin.write(b"one\n")
-        (await at.model.called()).say("One.")
-        command.send_signal(signal.SIGINT)
-        done = await command.finish()
-        assert (done.code, done.error) == (130, "")
-        assert len(at.stored.turns(outcome="aborted")) == 1
+async def test_an_interrupt_ends_the_run_of_a_line_and_leaves(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "chat", piped=True)
+    command.stdin.write(b"one\n")
+    (await at.model.called()).say("One.")
+    command.send_signal(signal.SIGINT)
+    done = await command.finish()
+    assert (done.code, done.error) == (130, "")
+    assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> None:
@@ -77,27 +76,25 @@ async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> 
     assert again == Done(0, "hello\n", "")
 
 
-async def test_an_answer_is_printed_as_it_comes(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "agent", "-m", "go")
-        call = await at.model.called()
-        call.say("First. ")
-        async with asyncio.timeout(PATIENCE):
-            assert await command.stdout.readexactly(6) == b"First."
-        call.say("\n\nThen \x1b[31mred.\n")
-        call.finish("First. \n\nThen \x1b[31mred.\n", ToolCall("c1", "glob", '{"pattern": "x"}'))
-        (await at.model.called()).answer("Last.\n\n")
-        assert await command.finish() == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
+async def test_an_answer_is_printed_as_it_comes(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "agent", "-m", "go")
+    call = await at.model.called()
+    call.say("First. ")
+    async with asyncio.timeout(PATIENCE):
+        assert await command.stdout.readexactly(6) == b"First."
+    call.say("\n\nThen \x1b[31mred.\n")
+    call.finish("First. \n\nThen \x1b[31mred.\n", ToolCall("c1", "glob", '{"pattern": "x"}'))
+    (await at.model.called()).answer("Last.\n\n")
+    assert await command.finish() == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
 
 
-async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "agent", "-m", "go")
-        call = await at.model.called()
-        call.say("Half of it")
-        call.fail(ModelError(ErrorKind.NETWORK, "broke off"))
-        (await at.model.called()).answer("All of it.")
-        assert await command.finish() == Done(0, "Half of it\n\nAll of it.\n", "")
+async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "agent", "-m", "go")
+    call = await at.model.called()
+    call.say("Half of it")
+    call.fail(ModelError(ErrorKind.NETWORK, "broke off"))
+    (await at.model.called()).answer("All of it.")
+    assert await command.finish() == Done(0, "Half of it\n\nAll of it.\n", "")
 
 
 @pytest.mark.parametrize(
@@ -128,19 +125,18 @@ async def test_an_input_that_was_only_inherited_is_not_waited_for(tmp_path: Path
         assert (await command.finish()).out == "Read.\n"
 
 
-async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "agent", "-m", "go")
-        call = await at.model.called()
-        call.say("One line.\n\nAnother")
-        async with asyncio.timeout(PATIENCE):
-            await command.stdout.readuntil(b"One line.")
-        command.stdout._transport.close()  # type: ignore[attr-defined]
-        call.say(" line.")
-        call.finish("One line.\n\nAnother line.")
-        assert await command.stderr.read() == b""
-        assert await command.wait() == 0
-        assert len(at.stored.turns(outcome="completed")) == 1
+async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "agent", "-m", "go")
+    call = await at.model.called()
+    call.say("One line.\n\nAnother")
+    async with asyncio.timeout(PATIENCE):
+        await command.stdout.readuntil(b"One line.")
+    command.stdout._transport.close()  # type: ignore[attr-defined]
+    call.say(" line.")
+    call.finish("One line.\n\nAnother line.")
+    assert await command.stderr.read() == b""
+    assert await command.wait() == 0
+    assert len(at.stored.turns(outcome="completed")) == 1
 
 
 @pytest.mark.parametrize("arguments", [("status",), ("agent", "-m", "say one", "--json"), ("chat",)])
@@ -254,25 +250,21 @@ async def test_a_turn_as_json_is_the_object_of_the_gateway(tmp_path: Path) -> No
         assert shown == await at.show(shown["run_id"])
 
 
-async def test_a_turn_that_failed(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "agent", "-m", "hi")
-        (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
-        done = await command.finish()
-        assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
+async def test_a_turn_that_failed(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "agent", "-m", "hi")
+    (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
+    done = await command.finish()
+    assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
 
 
-async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        done = await hark(tmp_path, "agent", "-m", "hi", "--timeout", "0", "--json")
-        run_id = json.loads(done.out)["run_id"]
-        assert (done.code, done.error) == (3, f"Not finished in time; run {run_id} goes on.\n")
-        (await at.model.called()).answer("Late.")
-        async with at.unix() as client:
-            assert (await client.get(f"/v1/agent/{run_id}?wait=20")).json()["text"] == "Late."
-        assert (await at.http.get(f"/v1/agent/{run_id}")).status_code == 404, (
-            "a program without a token sees none of it"
-        )
+async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path, at: House) -> None:
+    done = await hark(tmp_path, "agent", "-m", "hi", "--timeout", "0", "--json")
+    run_id = json.loads(done.out)["run_id"]
+    assert (done.code, done.error) == (3, f"Not finished in time; run {run_id} goes on.\n")
+    (await at.model.called()).answer("Late.")
+    async with at.unix() as client:
+        assert (await client.get(f"/v1/agent/{run_id}?wait=20")).json()["text"] == "Late."
+    assert (await at.http.get(f"/v1/agent/{run_id}")).status_code == 404, "a program without a token sees none of it"
 
 
 async def test_a_turn_works_in_the_workspace(tmp_path: Path) -> None:
@@ -289,15 +281,14 @@ async def test_a_turn_works_in_the_workspace(tmp_path: Path) -> None:
             assert (await command.finish()).code == 0
 
 
-async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        command = await begin(tmp_path, "agent", "-m", "hi")
-        await at.model.called()
-        command.send_signal(signal.SIGINT)
-        done = await command.finish()
-        assert done == Done(130, "", "")
-        await lanes_idle()
-        assert len(at.stored.turns(outcome="aborted")) == 1
+async def test_an_interrupt_ends_the_turn(tmp_path: Path, at: House) -> None:
+    command = await begin(tmp_path, "agent", "-m", "hi")
+    await at.model.called()
+    command.send_signal(signal.SIGINT)
+    done = await command.finish()
+    assert done == Done(130, "", "")
+    await lanes_idle()
+    assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 @pytest.mark.parametrize(
@@ -324,44 +315,42 @@ async def test_more_than_a_message_may_have_is_usage(tmp_path: Path) -> None:
             assert "bytes" in done.error
 
 
-async def test_status_of_a_service(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        await at.submit("hi")
-        await at.model.called()
-        done = await hark(tmp_path, "status")
-        assert (done.code, done.error) == (0, "")
-        first, model, channels, sandbox, runs, deliveries = done.out.splitlines()
-        assert first == "Hark is running and ready."
-        assert model.startswith("model       test/puppet (")
-        assert channels.startswith("channels    console  ready since 20")
-        held = choose("auto")
-        assert sandbox == f"sandbox     {held.sandbox.name if held.sandbox else 'none'}: {held.why}"
-        assert runs == "runs        1 running, 0 waiting"
-        assert deliveries == "deliveries  0 open, 0 refused, 0 uncertain"
-        await at.store_fails()
-        done = await hark(tmp_path, "status")
-        assert done.code == 1
-        assert "Hark is running, but not ready." in done.out
-        assert "store    down since 20" in done.out
+async def test_status_of_a_service(tmp_path: Path, at: House) -> None:
+    await at.submit("hi")
+    await at.model.called()
+    done = await hark(tmp_path, "status")
+    assert (done.code, done.error) == (0, "")
+    first, model, channels, sandbox, runs, deliveries = done.out.splitlines()
+    assert first == "Hark is running and ready."
+    assert model.startswith("model       test/puppet (")
+    assert channels.startswith("channels    console  ready since 20")
+    held = choose("auto")
+    assert sandbox == f"sandbox     {held.sandbox.name if held.sandbox else 'none'}: {held.why}"
+    assert runs == "runs        1 running, 0 waiting"
+    assert deliveries == "deliveries  0 open, 0 refused, 0 uncertain"
+    await at.store_fails()
+    done = await hark(tmp_path, "status")
+    assert done.code == 1
+    assert "Hark is running, but not ready." in done.out
+    assert "store    down since 20" in done.out
 
 
-async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        done = await hark(tmp_path, "doctor")
-        assert (done.code, done.error) == (0, "")
-        assert [line.split()[:2] for line in done.out.splitlines()] == [
-            ["ok", "configuration"],
-            ["note", "platforms"],
-            ["ok", "service"],
-            ["ok", "console"],
-            ["ok" if choose("auto").sandbox else "note", "sandbox"],
-        ]
-        await at.store_fails()
-        done = await hark(tmp_path, "doctor", "--json")
-        assert done.code == 1
-        found = {(one["state"], one["about"]): one["text"] for one in json.loads(done.out)}
-        assert found["wrong", "service"] == "running, and not ready: see below"
-        assert ("wrong", "store") in found
+async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path, at: House) -> None:
+    done = await hark(tmp_path, "doctor")
+    assert (done.code, done.error) == (0, "")
+    assert [line.split()[:2] for line in done.out.splitlines()] == [
+        ["ok", "configuration"],
+        ["note", "platforms"],
+        ["ok", "service"],
+        ["ok", "console"],
+        ["ok" if choose("auto").sandbox else "note", "sandbox"],
+    ]
+    await at.store_fails()
+    done = await hark(tmp_path, "doctor", "--json")
+    assert done.code == 1
+    found = {(one["state"], one["about"]): one["text"] for one in json.loads(done.out)}
+    assert found["wrong", "service"] == "running, and not ready: see below"
+    assert ("wrong", "store") in found
 
 
 async def test_the_doctor_without_a_service(alone: Path) -> None:

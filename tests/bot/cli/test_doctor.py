@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox.backends import Bubblewrap, Sandlock
+from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
+from bot.cli import doctor, run
+from bot.config.model import Config
 from tests.forked import begin
 from tests.standins.cli_programs import CliProgram
 from tests.standins.discord_ledger import Rule
@@ -146,3 +150,19 @@ async def test_a_program_as_the_model_is_asked_for_a_word(tmp_path: Path) -> Non
     program.file.unlink()
     wrong = [text for _, text in (await examined(tmp_path))["configuration"]]
     assert f"agent.model: `{program.file}` is not installed, or not on PATH" in " ".join(wrong)
+
+
+async def test_a_sandbox_that_holds_less_is_a_note_and_the_start_says_what_changed() -> None:
+    smaller = Confinement(sandbox=Sandlock(), why="proved at start; bubblewrap: not installed").shown
+    whole = Confinement(sandbox=Bubblewrap("/usr/bin/bwrap"), why="proved at start").shown
+    config = Config.model_validate(
+        {"tools": {"exec": {"security": "full"}}, "gateway": {"token": "0123456789abcdefghij"}}
+    )
+    for sandbox, state in ((smaller, "note"), (whole, "ok"), ("none: why", "note")):
+        finding = await doctor._held(config, sandbox)
+        assert (finding.state, finding.about, finding.text) == (state, "sandbox", sandbox)
+        line = run._held(config, sandbox)
+        assert ("they run there without a question" in line) == (sandbox != smaller)
+        assert ("`apt install bubblewrap`), or add rules" in line) == (sandbox == smaller)
+        assert len(line.splitlines()) == 1
+    assert smaller.startswith("sandlock: proved at start; bubblewrap: not installed. It holds only commands that look.")

@@ -6,24 +6,21 @@ from pathlib import Path
 from bot.inbound.pairing import digest
 from tests.bot.cli.test_commands import NO_OLLAMA, Done, hark
 from tests.bot.cli.test_pairing import TELEGRAM
-from tests.bot.gateway.house import house
+from tests.bot.gateway.house import House
 from tests.bot.persistence.test_people import stranger
 from tests.bot.store.opened import opened
 from tests.stored import Stored
 
 
-async def test_the_service_that_runs_is_told(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        assert (await hark(tmp_path, "people", "block", "telegram:6")).code == 0
-        found = json.loads((await hark(tmp_path, "people", "--json")).out)
-        assert [(one["sender"], one["standing"], one["by"]) for one in found] == [("6", "blocked", "console:owner")]
-        assert await hark(tmp_path, "people", "revoke", "telegram:6") == Done(
-            0, "telegram 6: is a stranger again.\n", ""
-        )
-        done = await hark(tmp_path, "people", "revoke", "telegram:6")
-        assert (done.code, done.out) == (1, "")
-        assert "Nothing is stored of telegram:6" in done.error
-        assert at.stored.everything()["person"] == []
+async def test_the_service_that_runs_is_told(tmp_path: Path, at: House) -> None:
+    assert (await hark(tmp_path, "people", "block", "telegram:6")).code == 0
+    found = json.loads((await hark(tmp_path, "people", "--json")).out)
+    assert [(one["sender"], one["standing"], one["by"]) for one in found] == [("6", "blocked", "console:owner")]
+    assert await hark(tmp_path, "people", "revoke", "telegram:6") == Done(0, "telegram 6: is a stranger again.\n", "")
+    done = await hark(tmp_path, "people", "revoke", "telegram:6")
+    assert (done.code, done.out) == (1, "")
+    assert "Nothing is stored of telegram:6" in done.error
+    assert at.stored.everything()["person"] == []
 
 
 async def test_without_a_service_it_is_stored_for_the_next_one(tmp_path: Path) -> None:

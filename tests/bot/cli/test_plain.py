@@ -14,7 +14,7 @@ from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Conversation, ShownPosition
 from bot.cli.terminal.plain import read_lines, talk
 from tests.asking import AskingTool
-from tests.bot.gateway.house import PATIENCE, house
+from tests.bot.gateway.house import PATIENCE, House, house
 
 CONSOLE = "agent:main:console:direct:local"
 
@@ -32,17 +32,16 @@ async def said(client: Client, *texts: str, shown: Path = Path(os.devnull)) -> s
     return out.getvalue()
 
 
-async def test_lines_are_answered_in_order_and_the_last_one_too(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        client = Client(at.socket)
-        talking = asyncio.create_task(said(client, "one", "", "two"))
-        for number in ("one", "two"):
-            call = await at.model.called()
-            assert call.request.messages[-1].text.endswith(f"\n{number}")
-            call.answer(f"Answer to **{number}**.\n\nWith two paragraphs.\n")
-        expected = "".join(f"Answer to **{number}**.\n\nWith two paragraphs.\n" for number in ("one", "two"))
-        assert await talking == expected
-        await client.aclose()
+async def test_lines_are_answered_in_order_and_the_last_one_too(at: House) -> None:
+    client = Client(at.socket)
+    talking = asyncio.create_task(said(client, "one", "", "two"))
+    for number in ("one", "two"):
+        call = await at.model.called()
+        assert call.request.messages[-1].text.endswith(f"\n{number}")
+        call.answer(f"Answer to **{number}**.\n\nWith two paragraphs.\n")
+    expected = "".join(f"Answer to **{number}**.\n\nWith two paragraphs.\n" for number in ("one", "two"))
+    assert await talking == expected
+    await client.aclose()
 
 
 async def test_a_long_answer_comes_as_it_was_written(tmp_path: Path) -> None:
@@ -98,13 +97,12 @@ async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
         await client.aclose()
 
 
-async def test_a_message_that_is_refused_is_the_end(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        client = Client(at.socket)
-        await at.store_fails()
-        with pytest.raises(Rejected, match="The store cannot write"):
-            await said(client, "hello")
-        await client.aclose()
+async def test_a_message_that_is_refused_is_the_end(at: House) -> None:
+    client = Client(at.socket)
+    await at.store_fails()
+    with pytest.raises(Rejected, match="The store cannot write"):
+        await said(client, "hello")
+    await client.aclose()
 
 
 async def test_a_service_that_goes_away_is_the_end(tmp_path: Path) -> None:

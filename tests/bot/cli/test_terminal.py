@@ -1,14 +1,16 @@
 """`hark chat` in a terminal, as a person sees it: a real service, a real screen, a model that the test leads."""
 
+import contextlib
 import signal
 import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from agent.message import ToolCall
 from bot.persistence.approvals import SHOWN
 from tests.asking import AskingTool
 from tests.bot.cli.terminal_emulator import Program
-from tests.bot.gateway.house import House, house
+from tests.bot.gateway.house import Call, House, house
 from tests.forked import ENVIRON
 from tests.watch import lanes_idle
 
@@ -20,17 +22,29 @@ def chat(at: House, rows: int = 24) -> Program:
     return Program(["chat"], at.folder, ENVIRON, rows)
 
 
-async def greeted(terminal: Program) -> None:
-    await terminal.until("test/puppet answers.")
-    await terminal.until(lambda shown: shown.endswith("\n>"))
+@contextlib.asynccontextmanager
+async def greeted(starting: Program) -> AsyncIterator[Program]:
+    """A terminal that shows its first lines and waits for input."""
+    async with starting as terminal:
+        await terminal.until("test/puppet answers.")
+        await terminal.until(lambda shown: shown.endswith("\n>"))
+        yield terminal
+
+
+async def ask(at: House, terminal: Program, text: str) -> Call:
+    """Type a message; returns what the model is asked once the terminal listens to the answer.
+
+    Words that came before are shown with the whole answer.
+    """
+    terminal.type(f"{text}\r")
+    call = await at.model.called()
+    await terminal.until("working …")
+    return call
 
 
 async def test_an_answer_is_shown_while_it_is_written_and_stands_once(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("hello\r")
-        call = await at.model.called()
-        await terminal.until("working …")
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "hello")
         call.say("First **words**.")
         await terminal.until("First words.")
         call.say("\n\nThe rest.")
@@ -48,11 +62,8 @@ async def test_an_answer_is_shown_while_it_is_written_and_stands_once(tmp_path: 
 
 async def test_an_answer_longer_than_the_screen_is_whole_and_stands_once(tmp_path: Path) -> None:
     words = [f"Paragraph {number}." for number in range(100)]
-    async with house(tmp_path) as at, chat(at, rows=12) as terminal:
-        await greeted(terminal)
-        terminal.type("tell\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at, rows=12)) as terminal:
+        call = await ask(at, terminal, "tell")
         for number, word in enumerate(words):
             call.say(f"{word}\n\n")
             if number % 20 == 7:
@@ -70,11 +81,8 @@ async def test_an_answer_longer_than_the_screen_is_whole_and_stands_once(tmp_pat
 
 
 async def test_ctrl_c_ends_the_run_and_again_leaves(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("go on for ever\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "go on for ever")
         call.say("I begin")
         await terminal.until("I begin")
         terminal.type(CTRL_C)
@@ -87,11 +95,8 @@ async def test_ctrl_c_ends_the_run_and_again_leaves(tmp_path: Path) -> None:
 
 
 async def test_ctrl_c_on_a_line_with_text_only_clears_it_also_during_a_run(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("go on\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "go on")
         call.say("I go")
         await terminal.until("I go")
         terminal.type("half a line")
@@ -106,8 +111,7 @@ async def test_ctrl_c_on_a_line_with_text_only_clears_it_also_during_a_run(tmp_p
 
 
 async def test_a_first_ctrl_c_is_forgotten_by_typing_and_by_time(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Yes.") as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, reply="Yes.") as at, greeted(chat(at)) as terminal:
         terminal.type(CTRL_C)
         await terminal.until("Ctrl-C again to leave")
         terminal.type("x\x7f")
@@ -122,11 +126,8 @@ async def test_a_first_ctrl_c_is_forgotten_by_typing_and_by_time(tmp_path: Path)
 
 
 async def test_esc_ends_the_run_and_keeps_what_was_typed(tmp_path: Path) -> None:
-    async with house(tmp_path, reply=None) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("go on for ever\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path, reply=None) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "go on for ever")
         call.say("I begin")
         await terminal.until("I begin")
         terminal.type("one\x1b\rtwo")  # Alt-Enter is not Esc
@@ -140,16 +141,14 @@ async def test_esc_ends_the_run_and_keeps_what_was_typed(tmp_path: Path) -> None
 
 async def test_quit_leaves_and_is_no_message(tmp_path: Path) -> None:
     for word in ("/quit", "/exit"):
-        async with house(tmp_path) as at, chat(at) as terminal:
-            await greeted(terminal)
+        async with house(tmp_path) as at, greeted(chat(at)) as terminal:
             terminal.type(f"{word}\r")
             assert await terminal.exit_code() == 0
             assert at.stored.messages() == []
 
 
 async def test_tab_completes_commands(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
         terminal.type("/hel\t")
         await terminal.until("> /help")
         terminal.type("\r")
@@ -157,8 +156,7 @@ async def test_tab_completes_commands(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_is_not_there_is_held_back_once_and_a_path_is_not(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="I see.") as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, reply="I see.") as at, greeted(chat(at)) as terminal:
         terminal.type("/hlep\r")
         await terminal.until("Unknown command; nearest is /help.")
         await terminal.until(lambda shown: shown.endswith("\n> /hlep"))
@@ -173,11 +171,8 @@ async def test_a_command_that_is_not_there_is_held_back_once_and_a_path_is_not(t
 
 
 async def test_stop_is_answered_once(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("work\r")
-        await at.model.called()
-        await terminal.until("working …")
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        await ask(at, terminal, "work")
         terminal.type("/stop\r")
         await terminal.until(lambda shown: "Stopped." in shown and "working" not in shown)
         terminal.type("/status\r")
@@ -186,9 +181,7 @@ async def test_stop_is_answered_once(tmp_path: Path) -> None:
 
 
 async def test_a_second_terminal_sees_questions_and_answers(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Four.") as at, chat(at) as first, chat(at) as second:
-        await greeted(first)
-        await greeted(second)
+    async with house(tmp_path, reply="Four.") as at, greeted(chat(at)) as first, greeted(chat(at)) as second:
         first.type("two and two?\r")
         shown = await second.until("Four.")
         assert shown.index("> two and two?") < shown.index("Four.")
@@ -202,8 +195,7 @@ async def test_a_second_terminal_sees_questions_and_answers(tmp_path: Path) -> N
 
 async def test_a_terminal_that_opens_again_shows_the_last_exchange(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Four.") as at:
-        async with chat(at) as terminal:
-            await greeted(terminal)
+        async with greeted(chat(at)) as terminal:
             for question in ("one and one?", "two and two?"):
                 terminal.type(f"{question}\r")
                 await terminal.until(lambda shown, asked=question: shown.partition(asked)[2].count("Four.") == 1)
@@ -217,16 +209,14 @@ async def test_a_terminal_that_opens_again_shows_the_last_exchange(tmp_path: Pat
             await terminal.until("New conversation.")
             terminal.type(CTRL_D)
             await terminal.exit_code()
-        async with chat(at) as terminal:
-            await greeted(terminal)
+        async with greeted(chat(at)) as terminal:
             terminal.type("/status\r")
             await terminal.until("This conversation idle")
             assert "Four." not in terminal.screen.text
 
 
 async def test_a_full_disk_costs_the_history_and_not_the_message(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Yes."), Program(["chat"], tmp_path, ENVIRON, blocks=0) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, reply="Yes."), greeted(Program(["chat"], tmp_path, ENVIRON, blocks=0)) as terminal:
         for number in range(3):
             terminal.type(f"are you there {number}?\r")
             await terminal.until(lambda shown, number=number: shown.count("Yes.") == number + 1)
@@ -237,11 +227,8 @@ async def test_a_full_disk_costs_the_history_and_not_the_message(tmp_path: Path)
 
 
 async def test_what_was_shown_live_stays_when_the_terminal_is_told_to_end(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("tell\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "tell")
         call.say("Half an answer")
         await terminal.until("Half an answer")
         terminal.send_signal(signal.SIGTERM)
@@ -250,11 +237,8 @@ async def test_what_was_shown_live_stays_when_the_terminal_is_told_to_end(tmp_pa
 
 
 async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("one\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "one")
         call.say("Answer to")
         await terminal.until("Answer to")
         terminal.type("tw")
@@ -276,11 +260,8 @@ async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path)
 
 
 async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("work\r")
-        await at.model.called()
-        await terminal.until("working …")
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        await ask(at, terminal, "work")
         terminal.type("/status\r")
         await terminal.until("This conversation answering, 0 waiting")
         terminal.type("/stop\r")
@@ -290,11 +271,8 @@ async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
 async def test_thinking_and_tools_are_shown(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "note.txt").write_text("milk")
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
-        terminal.type("what do I need?\r")
-        call = await at.model.called()
-        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
+        call = await ask(at, terminal, "what do I need?")
         call.think("The note knows.")
         await terminal.until(lambda shown: "The note knows." in shown and "thinking …" in shown)
         call.finish(
@@ -311,15 +289,13 @@ async def test_thinking_and_tools_are_shown(tmp_path: Path) -> None:
 
 
 async def test_what_is_answered_among_others_is_not_set_here(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
         terminal.type("/activation off\r")
         await terminal.until("Directly I always answer")
 
 
 async def test_several_pasted_lines_are_one_message(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Thanks.") as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, reply="Thanks.") as at, greeted(chat(at)) as terminal:
         terminal.type("\x1b[200~one\ntwo\x1b[201~")
         await terminal.until("two")
         terminal.type("\r")
@@ -351,11 +327,8 @@ async def test_what_was_said_while_nobody_was_there_comes_first(tmp_path: Path) 
 async def test_a_terminal_that_is_killed_repeats_nothing(tmp_path: Path) -> None:
     answer = f"{'A sentence that stands. ' * 12}\n\nAnd the"
     async with house(tmp_path) as at:
-        async with chat(at) as terminal:
-            await greeted(terminal)
-            terminal.type("tell\r")
-            call = await at.model.called()
-            await terminal.until("working")  # it listens: words that came before are shown with the whole answer
+        async with greeted(chat(at)) as terminal:
+            call = await ask(at, terminal, "tell")
             call.say(answer)
             await terminal.until("And the")
             terminal.send_signal(signal.SIGKILL)
@@ -372,23 +345,20 @@ async def test_a_terminal_that_is_killed_repeats_nothing(tmp_path: Path) -> None
 
 async def test_what_was_typed_is_remembered_for_its_owner_alone(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Yes.") as at:
-        async with chat(at) as terminal:
-            await greeted(terminal)
+        async with greeted(chat(at)) as terminal:
             terminal.type("are you there?\r")
             await terminal.until("Yes.")
             terminal.type(CTRL_D)
             await terminal.exit_code()
         history = tmp_path / "state" / "history"
         assert stat.S_IMODE(history.stat().st_mode) == 0o600
-        async with chat(at) as terminal:
-            await greeted(terminal)
+        async with greeted(chat(at)) as terminal:
             terminal.type("\x1b[A")
             await terminal.until("> are you there?")
 
 
 async def test_a_message_that_is_not_taken_stays_in_the_line(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Here I am.") as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, reply="Here I am.") as at, greeted(chat(at)) as terminal:
         await at.store_fails()
         terminal.type("hello\r")
         await terminal.until("Not sent. The store cannot write right now; nothing was accepted.")
@@ -402,11 +372,9 @@ async def test_a_message_that_is_not_taken_stays_in_the_line(tmp_path: Path) -> 
 
 
 async def test_a_service_that_comes_back_is_found_again(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="One.") as at:
-        terminal = chat(at)
-        await terminal.__aenter__()
-        await greeted(terminal)
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        async with house(tmp_path, reply="One.") as at:
+            terminal = await stack.enter_async_context(greeted(chat(at)))
         await terminal.until("The service is not there; waiting for it.")
         terminal.type("hello\r")
         await terminal.until("Not sent. The service is not there.")
@@ -416,37 +384,31 @@ async def test_a_service_that_comes_back_is_found_again(tmp_path: Path) -> None:
             await terminal.until("Two.")
             terminal.type(CTRL_D)
             assert await terminal.exit_code() == 0
-    finally:
-        await terminal.__aexit__(None, None, None)
 
 
 async def test_sigterm_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path) as at, greeted(chat(at)) as terminal:
         terminal.send_signal(signal.SIGTERM)
         assert await terminal.exit_code() == 1
         assert "Traceback" not in terminal.screen.text
 
 
-async def test_a_closed_window_ends_the_program_and_not_the_run(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        async with chat(at) as terminal:
-            await greeted(terminal)
-            terminal.type("work\r")
-            call = await at.model.called()
-            terminal.hang_up()
-            await terminal.exit_code()
-        async with at.unix() as client:  # the service has read what came before this, so it knows
-            await client.get("/healthz")
-        call.answer("Done.")
-        async with chat(at) as terminal:
-            await terminal.until("Done.")
+async def test_a_closed_window_ends_the_program_and_not_the_run(at: House) -> None:
+    async with greeted(chat(at)) as terminal:
+        terminal.type("work\r")
+        call = await at.model.called()
+        terminal.hang_up()
+        await terminal.exit_code()
+    async with at.unix() as client:  # the service has read what came before this, so it knows
+        await client.get("/healthz")
+    call.answer("Done.")
+    async with chat(at) as terminal:
+        await terminal.until("Done.")
 
 
 async def test_a_request_is_decided_by_one_letter_and_tab_completes_its_id(tmp_path: Path) -> None:
     tool = AskingTool()
-    async with house(tmp_path, besides=[tool]) as at, chat(at) as terminal:
-        await greeted(terminal)
+    async with house(tmp_path, besides=[tool]) as at, greeted(chat(at)) as terminal:
         for number, keys in enumerate(("y\r", "/approve \tonce\r"), 1):
             terminal.type("do it\r")
             (await at.model.called()).finish("", ToolCall(f"c{number}", "ask", '{"label": "it"}'))

@@ -262,9 +262,7 @@ async def test_what_a_tool_does_wrong_is_an_error_of_its_call(site: Site, tmp_pa
         assert (odd.is_error, "the tool returned a str and no ToolOutput" in odd.text) == (True, True)
         assert (leaving.is_error, "SystemExit: 3" in leaving.text) == (True, True)
         assert vague.text == "HEY"
-        hark.model.add(Call("read", {"path": "skills/report/SKILL.md"}))
-        hark.model.add(Call("shout_somewhere", {}))
-        await hark.say("go on")
+        await hark.say("go on", answers=[Call("read", {"path": "skills/report/SKILL.md"}), Call("shout_somewhere", {})])
         ((asked,),) = hark.stored.approvals("ask", state="open")
         assert "shout_somewhere" in asked
 
@@ -311,8 +309,7 @@ async def test_a_context_engine_sums_up_in_place_of_a_model(site: Site, tmp_path
     async with running(tmp_path, config={"extensions": ["loud"]}) as hark:
         hark.model.whenever(asks, "By the model.")
         for number in range(8):
-            hark.model.add(f"Answer {number}.")
-            await hark.say(f"Question {number}. {'word ' * 300}")
+            await hark.say(f"Question {number}. {'word ' * 300}", answers=[f"Answer {number}."])
         await hark.write("/compact plumbers")
         await hark.until(lambda: summaries(hark) == 1, "the summary")
         assert not [one for one in hark.model.requests if asks in one.messages[-1].text]

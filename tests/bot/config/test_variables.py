@@ -107,7 +107,7 @@ def test_another_programs_file_is_not_looked_at_on_the_way_to_a_hark_elsewhere(
 
 # What other processes can read of a running service: not its environment, and no secret in it.
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+reads_proc = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 ROOT = Path(__file__).parents[3]
 SECRETS = {
@@ -132,6 +132,7 @@ print(*Path("/proc/self/environ").read_text().split(chr(0)))
 """
 
 
+@reads_proc
 def test_the_process_forgets_secrets_and_is_closed() -> None:
     given = {
         "MINE": "s3cret",
@@ -149,6 +150,7 @@ def test_the_process_forgets_secrets_and_is_closed() -> None:
     assert "sixteen" not in block
 
 
+@reads_proc
 def test_a_running_service_shows_no_secret(tmp_path: Path) -> None:
     """As root, who may look into everybody's environment; and the service still has its keys."""
     (tmp_path / "config.yaml").write_text(CONFIG)

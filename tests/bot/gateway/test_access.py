@@ -70,10 +70,9 @@ async def test_without_a_token_programs_of_this_machine_get_in(tmp_path: Path, h
         ({"content-type": ""}, "not_json"),
     ],
 )
-async def test_without_a_token_web_pages_stay_outside(tmp_path: Path, headers: dict[str, str], code: str) -> None:
-    async with house(tmp_path) as at:
-        assert await status_of(at, headers) == (403, code)
-        assert at.stored.messages() == []
+async def test_without_a_token_web_pages_stay_outside(headers: dict[str, str], code: str, at: House) -> None:
+    assert await status_of(at, headers) == (403, code)
+    assert at.stored.messages() == []
 
 
 @pytest.mark.parametrize("path", ["/v1/agent/x", "/v1/events", "/v1/status", "/v1/chat/completions", "/v1/nothing"])
@@ -86,14 +85,13 @@ async def test_the_rules_hold_for_every_route(tmp_path: Path, path: str) -> None
         assert (response.status_code, error_of(response)["code"]) == (401, "unauthorized")
 
 
-async def test_a_body_in_pieces_must_be_declared_as_json_too(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
+async def test_a_body_in_pieces_must_be_declared_as_json_too(at: House) -> None:
 
-        async def pieces():  # type: ignore[no-untyped-def]
-            yield BODY
+    async def pieces():  # type: ignore[no-untyped-def]
+        yield BODY
 
-        response = await at.http.post("/v1/agent", content=pieces(), headers={"content-type": "text/plain"})
-        assert (response.status_code, error_of(response)["code"]) == (403, "not_json")
+    response = await at.http.post("/v1/agent", content=pieces(), headers={"content-type": "text/plain"})
+    assert (response.status_code, error_of(response)["code"]) == (403, "not_json")
 
 
 @pytest.mark.parametrize(

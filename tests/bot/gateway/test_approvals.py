@@ -33,10 +33,9 @@ async def parked(at: House, session: str = "default") -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", ""), ("POST", "/0"), ("GET", "/rules"), ("POST", "/rules")], ids=str
 )
-async def test_without_a_token_it_is_shut(tmp_path: Path, method: str, path: str) -> None:
-    async with house(tmp_path) as at:
-        response = await at.http.request(method, f"/v1/approvals{path}", json={"decision": "once"})
-        assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
+async def test_without_a_token_it_is_shut(method: str, path: str, at: House) -> None:
+    response = await at.http.request(method, f"/v1/approvals{path}", json={"decision": "once"})
+    assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
 
 
 async def test_a_request_is_seen_decided_and_allowed_for_always(tmp_path: Path) -> None:

@@ -65,68 +65,63 @@ async def served(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
         await gateway.close()
 
 
-async def test_streams_and_waits_end_with_the_bus(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        await at.model.called()
-        async with (
-            at.unix() as unix,
-            at.events() as everything,
-            at.events(f"?run={run}") as one,
-            at.events("/v1/console", client=unix) as console,
-        ):
-            for stream in (everything, one):
-                await stream.until("message_start")
-            waiting = asyncio.create_task(at.http.get(f"/v1/agent/{run}?wait=600"))
-            await at.http.get("/healthz")  # sent after the wait, on another connection
-            async with asyncio.timeout(PATIENCE):
-                at.service.parts.bus.close()
-                await at.gateway.close()
-            assert [await stream.rest() for stream in (everything, one, console)] == [[], [], []]
-        response = await waiting
-        assert (response.status_code, response.json()["status"]) == (202, "running")
-        with pytest.raises(httpx2.TransportError):
-            await at.http.get("/healthz")
-        assert not at.socket.exists()
-
-
-async def test_the_service_closes_while_clients_hold_connections(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        await at.model.called()
-        idle_reader, idle = await asyncio.open_connection("127.0.0.1", at.gateway.port)
-        half_reader, half = await asyncio.open_connection("127.0.0.1", at.gateway.port)
-        half.write(b"GET /healthz HT")
-        await half.drain()
+async def test_streams_and_waits_end_with_the_bus(at: House) -> None:
+    run = await at.submit("hello")
+    await at.model.called()
+    async with (
+        at.unix() as unix,
+        at.events() as everything,
+        at.events(f"?run={run}") as one,
+        at.events("/v1/console", client=unix) as console,
+    ):
+        for stream in (everything, one):
+            await stream.until("message_start")
         waiting = asyncio.create_task(at.http.get(f"/v1/agent/{run}?wait=600"))
-        async with at.events() as stream:
-            async with asyncio.timeout(PATIENCE):
-                await at.service.close()
-            await stream.rest()
-        assert (await waiting).json()["status"] in ("running", "queued")
-        for reader, writer in ((idle_reader, idle), (half_reader, half)):
-            assert await reader.read() == b""
-            writer.close()
-        at.service.close = _nothing  # type: ignore[method-assign]
+        await at.http.get("/healthz")  # sent after the wait, on another connection
+        async with asyncio.timeout(PATIENCE):
+            at.service.parts.bus.close()
+            await at.gateway.close()
+        assert [await stream.rest() for stream in (everything, one, console)] == [[], [], []]
+    response = await waiting
+    assert (response.status_code, response.json()["status"]) == (202, "running")
+    with pytest.raises(httpx2.TransportError):
+        await at.http.get("/healthz")
+    assert not at.socket.exists()
+
+
+async def test_the_service_closes_while_clients_hold_connections(at: House) -> None:
+    run = await at.submit("hello")
+    await at.model.called()
+    idle_reader, idle = await asyncio.open_connection("127.0.0.1", at.gateway.port)
+    half_reader, half = await asyncio.open_connection("127.0.0.1", at.gateway.port)
+    half.write(b"GET /healthz HT")
+    await half.drain()
+    waiting = asyncio.create_task(at.http.get(f"/v1/agent/{run}?wait=600"))
+    async with at.events() as stream:
+        async with asyncio.timeout(PATIENCE):
+            await at.service.close()
+        await stream.rest()
+    assert (await waiting).json()["status"] in ("running", "queued")
+    for reader, writer in ((idle_reader, idle), (half_reader, half)):
+        assert await reader.read() == b""
+        writer.close()
+    at.service.close = _nothing  # type: ignore[method-assign]
 
 
 async def _nothing() -> None:
     """The service is closed already."""
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_request(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with house(tmp_path) as at:
-        reader, writer = await asyncio.open_connection("127.0.0.1", at.gateway.port)
-        head = b"POST /v1/agent HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
-        writer.write(head + b"Expect: 100-continue\r\n\r\n")
-        assert b"100" in await reader.readuntil(b"\r\n\r\n")  # the handler waits for the body
-        writer.write(b'{"message"')
-        writer.close()
-        await at.gateway.close()
-        assert at.stored.messages() == []
-        assert not caplog.records
+async def test_a_client_that_leaves_in_the_middle_of_its_request(caplog: pytest.LogCaptureFixture, at: House) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", at.gateway.port)
+    head = b"POST /v1/agent HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
+    writer.write(head + b"Expect: 100-continue\r\n\r\n")
+    assert b"100" in await reader.readuntil(b"\r\n\r\n")  # the handler waits for the body
+    writer.write(b'{"message"')
+    writer.close()
+    await at.gateway.close()
+    assert at.stored.messages() == []
+    assert not caplog.records
 
 
 async def test_a_client_that_does_not_read_holds_nothing_up(
@@ -149,27 +144,25 @@ async def test_a_client_that_does_not_read_holds_nothing_up(
         assert not caplog.records
 
 
-async def test_a_port_in_use_is_one_clear_sentence(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        gateway = another(at, tmp_path, at.gateway.port)
-        with pytest.raises(GatewayError) as caught:
-            await gateway.start()
-        assert str(caught.value) == (
-            f"Port {at.gateway.port} of 127.0.0.1 is in use by another program. "
-            "Stop that one, or choose another `gateway.port`."
-        )
-        assert not (tmp_path / "hark.sock").exists()
-
-
-async def test_without_a_port_the_socket_alone_is_served(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        gateway = another(at, tmp_path, None)
+async def test_a_port_in_use_is_one_clear_sentence(tmp_path: Path, at: House) -> None:
+    gateway = another(at, tmp_path, at.gateway.port)
+    with pytest.raises(GatewayError) as caught:
         await gateway.start()
-        assert gateway.port is None
-        transport = httpx2.AsyncHTTPTransport(uds=str(tmp_path / "hark.sock"))
-        async with httpx2.AsyncClient(base_url="http://hark", transport=transport) as client:
-            assert (await client.get("/healthz")).status_code == 200
-        await gateway.close()
+    assert str(caught.value) == (
+        f"Port {at.gateway.port} of 127.0.0.1 is in use by another program. "
+        "Stop that one, or choose another `gateway.port`."
+    )
+    assert not (tmp_path / "hark.sock").exists()
+
+
+async def test_without_a_port_the_socket_alone_is_served(tmp_path: Path, at: House) -> None:
+    gateway = another(at, tmp_path, None)
+    await gateway.start()
+    assert gateway.port is None
+    transport = httpx2.AsyncHTTPTransport(uds=str(tmp_path / "hark.sock"))
+    async with httpx2.AsyncClient(base_url="http://hark", transport=transport) as client:
+        assert (await client.get("/healthz")).status_code == 200
+    await gateway.close()
 
 
 async def test_a_socket_that_was_left_is_replaced(tmp_path: Path) -> None:

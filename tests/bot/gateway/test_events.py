@@ -66,21 +66,20 @@ async def test_a_run_as_it_happens(tmp_path: Path) -> None:
         assert events[-1].data["outcome"] == "completed"
 
 
-async def test_the_stream_of_a_run_begins_with_it_and_ends_with_it(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        call = await at.model.called()
-        async with at.events(f"?run={run}") as stream:
-            live = await stream.until("message_start")
-            call.answer("Hello.")
-            live += await stream.rest()
-        await run_with_a_tool(at, session="other")
-        async with at.events(f"?run={run}") as stream:
-            later = await stream.rest()
-        assert ids(live) == ids(later) == [f"{run}/start", f"{run}/1/0", f"{run}/1/1", f"{run}/end"]
-        assert kinds(later) == ["agent_start", "message_start", "message_end", "agent_end"]
-        over = await at.http.get(f"/v1/events?run={run}", headers={"last-event-id": later[-1].id or ""})
-        assert over.status_code == 204
+async def test_the_stream_of_a_run_begins_with_it_and_ends_with_it(at: House) -> None:
+    run = await at.submit("hello")
+    call = await at.model.called()
+    async with at.events(f"?run={run}") as stream:
+        live = await stream.until("message_start")
+        call.answer("Hello.")
+        live += await stream.rest()
+    await run_with_a_tool(at, session="other")
+    async with at.events(f"?run={run}") as stream:
+        later = await stream.rest()
+    assert ids(live) == ids(later) == [f"{run}/start", f"{run}/1/0", f"{run}/1/1", f"{run}/end"]
+    assert kinds(later) == ["agent_start", "message_start", "message_end", "agent_end"]
+    over = await at.http.get(f"/v1/events?run={run}", headers={"last-event-id": later[-1].id or ""})
+    assert over.status_code == 204
 
 
 async def test_updates_are_not_replayed_and_nothing_else_is_missing(tmp_path: Path) -> None:
@@ -105,43 +104,41 @@ async def kept_so_far(at: House, run: str) -> list[Sent]:
         return await stream.until("message_start")
 
 
-async def test_a_stream_begins_with_the_answers_that_are_being_written(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        await run_with_a_tool(at, session="done")
-        run = await at.submit("hello")
-        call = await at.model.called()
-        other = await at.submit("hi", session="other")
-        await at.model.called()
-        async with at.events() as all_of_them, at.events("?session=default") as one:
-            assert ids([await all_of_them.event(), await all_of_them.event()]) == [f"{run}/1/0", f"{other}/1/0"]
-            assert ids([await one.event()]) == [f"{run}/1/0"]
-            call.finish("", ToolCall("c1", "read", '{"path": "AGENTS.md"}'))
-            for stream in (one, all_of_them):
-                assert ids(await stream.until("tool_execution_start"))[0] == f"{run}/1/1"
+async def test_a_stream_begins_with_the_answers_that_are_being_written(at: House) -> None:
+    await run_with_a_tool(at, session="done")
+    run = await at.submit("hello")
+    call = await at.model.called()
+    other = await at.submit("hi", session="other")
+    await at.model.called()
+    async with at.events() as all_of_them, at.events("?session=default") as one:
+        assert ids([await all_of_them.event(), await all_of_them.event()]) == [f"{run}/1/0", f"{other}/1/0"]
+        assert ids([await one.event()]) == [f"{run}/1/0"]
+        call.finish("", ToolCall("c1", "read", '{"path": "AGENTS.md"}'))
+        for stream in (one, all_of_them):
+            assert ids(await stream.until("tool_execution_start"))[0] == f"{run}/1/1"
 
 
 @pytest.mark.parametrize("query", ["", "?session=default", "?run={run}"])
-async def test_coming_back_in_the_middle_of_an_answer(tmp_path: Path, query: str) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        call = await at.model.called()
-        query = query.format(run=run)
-        (start,) = positions([(await kept_so_far(at, run))[0]])
-        async with at.events(query, str(start)) as stream:
-            before = await stream.until("message_start")
-            call.say("One ")
-            before += await stream.until("message_update")
-        assert ids(before) == [f"{run}/1/0"]
-        (begun,) = positions(before)
-        async with at.events(query, str(begun)) as stream:
-            call.say("two ")
-            middle = await stream.until("message_update")
-        assert ids(middle) == []
-        assert middle[-1].data["offset"] == len("One ")
-        async with at.events(query, str(begun)) as stream:
-            call.finish("One two")
-            after = await stream.until("agent_end")
-        assert ids(after) == [f"{run}/1/1", f"{run}/end"]
+async def test_coming_back_in_the_middle_of_an_answer(query: str, at: House) -> None:
+    run = await at.submit("hello")
+    call = await at.model.called()
+    query = query.format(run=run)
+    (start,) = positions([(await kept_so_far(at, run))[0]])
+    async with at.events(query, str(start)) as stream:
+        before = await stream.until("message_start")
+        call.say("One ")
+        before += await stream.until("message_update")
+    assert ids(before) == [f"{run}/1/0"]
+    (begun,) = positions(before)
+    async with at.events(query, str(begun)) as stream:
+        call.say("two ")
+        middle = await stream.until("message_update")
+    assert ids(middle) == []
+    assert middle[-1].data["offset"] == len("One ")
+    async with at.events(query, str(begun)) as stream:
+        call.finish("One two")
+        after = await stream.until("agent_end")
+    assert ids(after) == [f"{run}/1/1", f"{run}/end"]
 
 
 async def test_coming_back_while_others_talk(tmp_path: Path) -> None:
@@ -183,40 +180,37 @@ async def test_coming_back_after_a_restart_misses_nothing(tmp_path: Path) -> Non
             assert ids(seen) == ids(await stream.rest())
 
 
-async def test_an_id_that_is_not_known_brings_all_that_is_kept(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await run_with_a_tool(at)
-        for unknown in (f"{run}/1/1", "long/gone", "-1", "1e3", "٣", "9" * 12, "9" * 30, "0"):
-            async with at.events("", quote(unknown)) as stream:
-                assert len(ids(await stream.until("agent_end"))) == 8
-        async with at.events("?session=other", "3") as stream:
-            other = await at.submit("hi", session="other")
-            (await at.model.called()).answer("Hi.")
-            assert ids(await stream.until("agent_end"))[0] == f"{other}/start"
+async def test_an_id_that_is_not_known_brings_all_that_is_kept(at: House) -> None:
+    run = await run_with_a_tool(at)
+    for unknown in (f"{run}/1/1", "long/gone", "-1", "1e3", "٣", "9" * 12, "9" * 30, "0"):
+        async with at.events("", quote(unknown)) as stream:
+            assert len(ids(await stream.until("agent_end"))) == 8
+    async with at.events("?session=other", "3") as stream:
+        other = await at.submit("hi", session="other")
+        (await at.model.called()).answer("Hi.")
+        assert ids(await stream.until("agent_end"))[0] == f"{other}/start"
 
 
-async def test_a_session_by_name_or_key(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        async with at.events("?session=work") as named, at.events("?session=agent:main:http:direct:work") as keyed:
-            await run_with_a_tool(at, session="play")
-            run = await run_with_a_tool(at, session="work")
-            for stream in (named, keyed):
-                events = await stream.until("agent_end")
-                assert {sent.data["run"]["run_id"] for sent in events} == {run}
-        response = await at.http.get("/v1/events?session=agent:nobody")
-        assert response.status_code == 422
+async def test_a_session_by_name_or_key(at: House) -> None:
+    async with at.events("?session=work") as named, at.events("?session=agent:main:http:direct:work") as keyed:
+        await run_with_a_tool(at, session="play")
+        run = await run_with_a_tool(at, session="work")
+        for stream in (named, keyed):
+            events = await stream.until("agent_end")
+            assert {sent.data["run"]["run_id"] for sent in events} == {run}
+    response = await at.http.get("/v1/events?session=agent:nobody")
+    assert response.status_code == 422
 
 
-async def test_a_queued_run_can_be_watched_and_dropped(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        await at.submit("first")
-        await at.model.called()
-        behind = await at.submit("second")
-        async with at.events(f"?run={behind}") as stream:
-            await at.http.delete(f"/v1/agent/{behind}")
-            assert ids(await stream.rest()) == [f"{behind}/end"]
-        async with at.events(f"?run={behind}") as stream:
-            assert ids(await stream.rest()) == [f"{behind}/end"]
+async def test_a_queued_run_can_be_watched_and_dropped(at: House) -> None:
+    await at.submit("first")
+    await at.model.called()
+    behind = await at.submit("second")
+    async with at.events(f"?run={behind}") as stream:
+        await at.http.delete(f"/v1/agent/{behind}")
+        assert ids(await stream.rest()) == [f"{behind}/end"]
+    async with at.events(f"?run={behind}") as stream:
+        assert ids(await stream.rest()) == [f"{behind}/end"]
 
 
 async def test_an_answer_that_begins_anew_is_told_again(tmp_path: Path) -> None:
@@ -231,14 +225,13 @@ async def test_an_answer_that_begins_anew_is_told_again(tmp_path: Path) -> None:
         assert len(ids(events)) == len(set(ids(events))) == 6
 
 
-async def test_a_client_that_leaves_stops_nothing(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        call = await at.model.called()
-        async with at.events(f"?run={run}") as stream:
-            await stream.until("message_start")
-        call.answer("Finished.")
-        assert (await at.show(run, wait="20"))["text"] == "Finished."
+async def test_a_client_that_leaves_stops_nothing(at: House) -> None:
+    run = await at.submit("hello")
+    call = await at.model.called()
+    async with at.events(f"?run={run}") as stream:
+        await stream.until("message_start")
+    call.answer("Finished.")
+    assert (await at.show(run, wait="20"))["text"] == "Finished."
 
 
 async def clogged(at: House, call: Call) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -281,18 +274,17 @@ async def stored(at: House, after: int = 0) -> dict[str, int]:
     return {json.loads(event.body)["id"]: event.seq for event in found}
 
 
-async def test_a_slow_reader_loses_updates_only(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        run = await at.submit("hello")
-        call = await at.model.called()
-        reader, writer = await clogged(at, call)
-        call.answer("Done.")
-        await at.show(run, wait="20")
-        raw = await drained(reader, writer, 1)
-        kept = await stored(at)
-        assert kept_in(raw) == [kept[f"{run}/{part}"] for part in ("1/0", "1/1", "end")]
-        updates = raw.count(b"event: message_update\n")
-        assert 0 < updates < 400
+async def test_a_slow_reader_loses_updates_only(at: House) -> None:
+    run = await at.submit("hello")
+    call = await at.model.called()
+    reader, writer = await clogged(at, call)
+    call.answer("Done.")
+    await at.show(run, wait="20")
+    raw = await drained(reader, writer, 1)
+    kept = await stored(at)
+    assert kept_in(raw) == [kept[f"{run}/{part}"] for part in ("1/0", "1/1", "end")]
+    updates = raw.count(b"event: message_update\n")
+    assert 0 < updates < 400
 
 
 async def test_a_reader_that_is_far_too_slow_misses_nothing_that_is_kept(
@@ -313,15 +305,14 @@ async def test_a_reader_that_is_far_too_slow_misses_nothing_that_is_kept(
         assert kept_in(raw) == [seq for event_id, seq in (await stored(at)).items() if event_id != f"{run}/start"]
 
 
-async def test_quiet_streams_are_pinged(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        bus = EventBus()
-        chunks = EventStream(at.service.parts.store.reads, bus, ping_seconds=0.001).chunks(None)
-        found = [await anext(chunks) for _ in range(4)]
-        assert found[0] == b": hark\n\n"
-        assert b": ping\n\n" in found
-        bus.close()
-        assert [chunk async for chunk in chunks if chunk != b": ping\n\n"] == []
+async def test_quiet_streams_are_pinged(at: House) -> None:
+    bus = EventBus()
+    chunks = EventStream(at.service.parts.store.reads, bus, ping_seconds=0.001).chunks(None)
+    found = [await anext(chunks) for _ in range(4)]
+    assert found[0] == b": hark\n\n"
+    assert b": ping\n\n" in found
+    bus.close()
+    assert [chunk async for chunk in chunks if chunk != b": ping\n\n"] == []
 
 
 # Joining a stream in the middle of an answer, and coming back behind the beginning of one.

@@ -136,9 +136,7 @@ async def test_the_tool_at_work_and_how_long(tmp_path: Path) -> None:
         return label
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", work, watch)]) as hark:
-        hark.model.add(Call("act", {"label": "x"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act", {"label": "x"}), "done"])
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
         hark.time.advance(75)
         shown = await command(hark, "/status")
@@ -148,18 +146,17 @@ async def test_the_tool_at_work_and_how_long(tmp_path: Path) -> None:
         assert "**This conversation** idle, 0 waiting\n" in await command(hark, "/status")
 
 
-async def test_owners_are_told_of_the_service_and_guests_of_their_conversation(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello")
-        await hark.say("hello", "2")
-        hark.service.parts.health.lag._late.append(0.25)
-        shown, short = await command(hark, "/status"), await command(hark, "/status", "2")
-        assert re.search(r"\*\*Context\*\* [\d,]+ of [\d,]+ tokens \(\d+%\)", short)
-        assert re.findall(r"\*\*(.+?)\*\*", short) == ["Model", "This conversation", "Context"]
-        assert re.search(r"\*\*Today\*\* [1-9][\d,]* tokens", shown)
-        assert "**Event loop** 250 ms late, 250 ms at most in the last minute" in shown
-        for name in ("Heartbeat", "Sandbox", "Runs", "Deliveries", "Telegram"):
-            assert f"**{name}** " in shown
+async def test_owners_are_told_of_the_service_and_guests_of_their_conversation(hark: Hark) -> None:
+    await hark.say("hello")
+    await hark.say("hello", "2")
+    hark.service.parts.health.lag._late.append(0.25)
+    shown, short = await command(hark, "/status"), await command(hark, "/status", "2")
+    assert re.search(r"\*\*Context\*\* [\d,]+ of [\d,]+ tokens \(\d+%\)", short)
+    assert re.findall(r"\*\*(.+?)\*\*", short) == ["Model", "This conversation", "Context"]
+    assert re.search(r"\*\*Today\*\* [1-9][\d,]* tokens", shown)
+    assert "**Event loop** 250 ms late, 250 ms at most in the last minute" in shown
+    for name in ("Heartbeat", "Sandbox", "Runs", "Deliveries", "Telegram"):
+        assert f"**{name}** " in shown
 
 
 async def test_the_lag_of_the_loop_is_the_worst_of_a_minute() -> None:

@@ -1,5 +1,6 @@
 """The heartbeat over HTTP: for owners alone."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -30,68 +31,71 @@ async def owner_writes(at: House) -> None:
         await client.get(f"/v1/agent/{run_id}?wait")
 
 
+@pytest.fixture
+async def at(tmp_path: Path) -> AsyncIterator[House]:
+    """A service that programs may ask with a token."""
+    async with house(tmp_path, token=TOKEN) as made:
+        yield made
+
+
 @pytest.mark.parametrize(("method", "path"), PATHS)
-async def test_without_a_token_it_is_shut(tmp_path: Path, method: str, path: str) -> None:
+async def test_without_a_token_it_is_shut(method: str, path: str, tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         response = await at.http.request(method, f"/v1/heartbeat{path}", json={"text": "x", "dry": True})
         assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
         assert at.stored.messages() == []
 
 
-async def test_how_it_stands(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        found = (await at.http.get("/v1/heartbeat")).json()
-        expected = {
-            "on": True,
-            "every": 1800,
-            "session": "",
-            "spent": 0,
-            "budget": 300_000,
-            "unit": "tokens",
-            "beats": [],
-        }
-        assert {key: found[key] for key in expected} == expected
-        assert found["skip"].startswith("No owner has written")
+async def test_how_it_stands(at: House) -> None:
+    found = (await at.http.get("/v1/heartbeat")).json()
+    expected = {
+        "on": True,
+        "every": 1800,
+        "session": "",
+        "spent": 0,
+        "budget": 300_000,
+        "unit": "tokens",
+        "beats": [],
+    }
+    assert {key: found[key] for key in expected} == expected
+    assert found["skip"].startswith("No owner has written")
 
 
-async def test_a_beat_dry_and_then_really(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        await owner_writes(at)
-        checklist(at)
-        dry = (await at.http.post("/v1/heartbeat/run", json={"dry": True})).json()
-        assert (dry["begun"], dry["reason"], dry["words"]) == (False, "", "")
-        assert at.stored.firings() == []
-        really = (await at.http.post("/v1/heartbeat/run")).json()
-        assert really == dry | {"begun": True, "prompt": dry["prompt"].partition("\n")[2]}
+async def test_a_beat_dry_and_then_really(at: House) -> None:
+    await owner_writes(at)
+    checklist(at)
+    dry = (await at.http.post("/v1/heartbeat/run", json={"dry": True})).json()
+    assert (dry["begun"], dry["reason"], dry["words"]) == (False, "", "")
+    assert at.stored.firings() == []
+    really = (await at.http.post("/v1/heartbeat/run")).json()
+    assert really == dry | {"begun": True, "prompt": dry["prompt"].partition("\n")[2]}
+    call = await at.model.called()
+    assert call.request.messages[-1].text.partition("\n")[2] == really["prompt"]
+    again = (await at.http.post("/v1/heartbeat/run", json={})).json()
+    assert (again["begun"], again["reason"]) == (False, "busy")
+    call.answer("The tomatoes are dry.")
+
+
+async def test_an_event_is_told_to_the_next_turn_once(at: House) -> None:
+    body = {"text": " the backup has failed\n", "session": "garden"}
+    response = await at.http.post("/v1/heartbeat/wake", json=body)
+    assert (response.status_code, response.json()) == (202, {"session": SESSION})
+    for told in (True, False):
+        run_id = await at.submit("anything new?", session="garden")
         call = await at.model.called()
-        assert call.request.messages[-1].text.partition("\n")[2] == really["prompt"]
-        again = (await at.http.post("/v1/heartbeat/run", json={})).json()
-        assert (again["begun"], again["reason"]) == (False, "busy")
-        call.answer("The tomatoes are dry.")
+        assert ("the backup has failed" in call.request.messages[-1].text) == told
+        call.answer("I see.")
+        await at.show(run_id, wait="")
 
 
-async def test_an_event_is_told_to_the_next_turn_once(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        body = {"text": " the backup has failed\n", "session": "garden"}
-        response = await at.http.post("/v1/heartbeat/wake", json=body)
-        assert (response.status_code, response.json()) == (202, {"session": SESSION})
-        for told in (True, False):
-            run_id = await at.submit("anything new?", session="garden")
-            call = await at.model.called()
-            assert ("the backup has failed" in call.request.messages[-1].text) == told
-            call.answer("I see.")
-            await at.show(run_id, wait="")
-
-
-async def test_an_event_may_be_looked_at_at_once(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        await owner_writes(at)
-        told = (await at.http.post("/v1/heartbeat/wake", json={"text": "the backup has failed", "now": True})).json()
-        assert told == {"session": "agent:main:console:direct:local"}
-        call = await at.model.called()
-        assert "the backup has failed" in call.request.messages[-1].text
-        assert "heartbeat" in call.request.messages[-1].text
-        call.answer("The backup has failed.")
+async def test_an_event_may_be_looked_at_at_once(at: House) -> None:
+    await owner_writes(at)
+    told = (await at.http.post("/v1/heartbeat/wake", json={"text": "the backup has failed", "now": True})).json()
+    assert told == {"session": "agent:main:console:direct:local"}
+    call = await at.model.called()
+    assert "the backup has failed" in call.request.messages[-1].text
+    assert "heartbeat" in call.request.messages[-1].text
+    call.answer("The backup has failed.")
 
 
 @pytest.mark.parametrize(
@@ -106,43 +110,41 @@ async def test_an_event_may_be_looked_at_at_once(tmp_path: Path) -> None:
         ("/wake", {"text": "x"}, 409),
     ],
 )
-async def test_bad_input_keeps_nothing(tmp_path: Path, path: str, body: dict[str, object], status: int) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        response = await at.http.post(f"/v1/heartbeat{path}", json=body)
-        assert response.status_code == status
-        assert error_of(response)["message"]
-        assert at.stored.messages() == []
-        assert at.stored.firings() == []
+async def test_bad_input_keeps_nothing(path: str, body: dict[str, object], status: int, at: House) -> None:
+    response = await at.http.post(f"/v1/heartbeat{path}", json=body)
+    assert response.status_code == status
+    assert error_of(response)["message"]
+    assert at.stored.messages() == []
+    assert at.stored.firings() == []
 
 
 # Freezing by owners over HTTP and on the command line, with a service that runs and without one.
 
 
 @pytest.mark.parametrize("path", ["freeze", "thaw"])
-async def test_freezes_are_shut_without_a_token(tmp_path: Path, path: str) -> None:
+async def test_freezes_are_shut_without_a_token(path: str, tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         response = await at.http.post(f"/v1/{path}", json={})
         assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
         assert at.stored.everything()["freeze"] == []
 
 
-async def test_a_run_waits_until_it_is_thawed(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        (frozen,) = (await at.http.post("/v1/freeze")).json()
-        assert (frozen["what"], frozen["who"], frozen["place"]) == ("all", "http:owner", "http")
-        assert [one["what"] for one in (await at.http.post("/v1/freeze", json={"what": "beats"})).json()] == [
-            "all",
-            "beats",
-        ]
-        assert (await at.http.post("/v1/freeze", json={"what": "everything"})).status_code == 422
-        run_id = await at.submit("hello")
-        assert (await at.show(run_id))["status"] == "queued"
-        assert (await at.http.get("/v1/status")).json()["frozen"].startswith("everything since")
-        thawed = (await at.http.post("/v1/thaw")).json()
-        assert ([one["what"] for one in thawed["freezes"]], thawed["messages"]) == (["all", "beats"], 1)
-        (await at.model.called()).answer("hi")
-        assert (await at.show(run_id, wait=""))["text"] == "hi"
-        assert (await at.http.get("/v1/status")).json()["frozen"] == ""
+async def test_a_run_waits_until_it_is_thawed(at: House) -> None:
+    (frozen,) = (await at.http.post("/v1/freeze")).json()
+    assert (frozen["what"], frozen["who"], frozen["place"]) == ("all", "http:owner", "http")
+    assert [one["what"] for one in (await at.http.post("/v1/freeze", json={"what": "beats"})).json()] == [
+        "all",
+        "beats",
+    ]
+    assert (await at.http.post("/v1/freeze", json={"what": "everything"})).status_code == 422
+    run_id = await at.submit("hello")
+    assert (await at.show(run_id))["status"] == "queued"
+    assert (await at.http.get("/v1/status")).json()["frozen"].startswith("everything since")
+    thawed = (await at.http.post("/v1/thaw")).json()
+    assert ([one["what"] for one in thawed["freezes"]], thawed["messages"]) == (["all", "beats"], 1)
+    (await at.model.called()).answer("hi")
+    assert (await at.show(run_id, wait=""))["text"] == "hi"
+    assert (await at.http.get("/v1/status")).json()["frozen"] == ""
 
 
 async def test_the_command_line_asks_the_service_that_runs(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ async def ask(at: House, sender: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_without_a_token_there_is_nothing(tmp_path: Path, method: str) -> None:
+async def test_without_a_token_there_is_nothing(method: str, tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         response = await at.http.request(method, "/v1/pairing", json={})
         nothing = await at.http.request(method, "/v1/nothing", json={})
@@ -180,21 +182,20 @@ async def test_without_a_token_there_is_nothing(tmp_path: Path, method: str) -> 
         assert error_of(response)["code"] == error_of(nothing)["code"]
 
 
-async def test_the_token_lists_and_settles(tmp_path: Path) -> None:
-    async with house(tmp_path, token=TOKEN) as at:
-        await ask(at, "6", "ABCDEFGH")
-        (one,) = (await at.http.get("/v1/pairing")).json()
-        assert (one["channel"], one["sender"], one["name"]) == ("telegram", "6", "name 6")
-        assert "ABCD" not in str(one)
-        for body, status in (
-            ({"code": "ABCDEFGJ", "standing": "allowed"}, 404),
-            ({"code": "ABCDEFGH", "standing": "pending"}, 422),
-            ({"code": "ABCDEFGH"}, 422),
-            ({"code": "ABCDEFGH", "standing": "allowed"}, 200),
-            ({"code": "ABCDEFGH", "standing": "owner"}, 409),
-        ):
-            assert (await at.http.post("/v1/pairing", json=body)).status_code == status
-        assert at.stored.sessions("session_key") == [(KEY,)]
+async def test_the_token_lists_and_settles(at: House) -> None:
+    await ask(at, "6", "ABCDEFGH")
+    (one,) = (await at.http.get("/v1/pairing")).json()
+    assert (one["channel"], one["sender"], one["name"]) == ("telegram", "6", "name 6")
+    assert "ABCD" not in str(one)
+    for body, status in (
+        ({"code": "ABCDEFGJ", "standing": "allowed"}, 404),
+        ({"code": "ABCDEFGH", "standing": "pending"}, 422),
+        ({"code": "ABCDEFGH"}, 422),
+        ({"code": "ABCDEFGH", "standing": "allowed"}, 200),
+        ({"code": "ABCDEFGH", "standing": "owner"}, 409),
+    ):
+        assert (await at.http.post("/v1/pairing", json=body)).status_code == status
+    assert at.stored.sessions("session_key") == [(KEY,)]
 
 
 async def test_the_socket_lists_and_settles_as_the_client_reads_it(tmp_path: Path) -> None:

@@ -87,8 +87,7 @@ async def test_a_collector_that_fails_or_is_silent_costs_no_turn_and_is_told_onc
     async with Collector(status=400) as collector:
         async with running(tmp_path, config=config(collector)) as hark:
             for _ in range(3):
-                hark.model.add("fine")
-                assert (await hark.say("hello")).texts == ["fine"]
+                assert (await hark.say("hello", answers=["fine"])).texts == ["fine"]
         assert collector.requests
         assert not collector.spans
     out = capsys.readouterr().out
@@ -114,22 +113,19 @@ async def test_variables_of_the_environment_change_nothing(tmp_path: Path, monke
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "10")
     async with Collector() as collector:
         async with running(tmp_path, config=config(collector)) as hark:
-            hark.model.add("fine")
-            await hark.say("hello")
+            await hark.say("hello", answers=["fine"])
         assert len(collector.spans) == 2
 
 
 async def test_runs_without_an_end_are_forgotten_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "_RUNS", 1)
     async with Collector() as collector, running(tmp_path) as hark:
-        hark.model.add("one")
-        await hark.say("hello")
+        await hark.say("hello", answers=["one"])
         parts = hark.service.parts
         made = traces.Traces(Otlp(endpoint=collector.url), parts.bus, parts.store.reads)
         begun = [event for event in hark.events if event.type == "agent_start"]
         made.hear(begun[0])
-        hark.model.add("two")
-        await hark.say("hello", sender="2")
+        await hark.say("hello", sender="2", answers=["two"])
         begun = [event for event in hark.events if event.type == "agent_start"]
         made.hear(begun[1])
         await made.close()

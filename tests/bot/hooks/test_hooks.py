@@ -97,9 +97,7 @@ async def noting(home: Path, hooks: dict[str, Any] | None = None, given: tuple[H
 
 async def told(hark: Hark, label: str = "it", tool: str = "note") -> str:
     """What the model is told of a call."""
-    hark.model.add(Call(tool, {"label": label}))
-    hark.model.add("done")
-    await hark.say("go")
+    await hark.say("go", answers=[Call(tool, {"label": label}), "done"])
     (result,) = (part for part in hark.model.requests[-1].messages[-1].parts if isinstance(part, ToolResult))
     return result.text
 
@@ -394,12 +392,9 @@ async def test_what_may_not_be_sent_is_in_the_ledger_with_its_cause(tmp_path: Pa
     )
     sent = asyncio.Queue[Any]()
     async with noting(tmp_path, given=(Hook(point="message_sent", name="sent", call=sent.put),)) as hark:
-        hark.model.add("an oath")
-        assert (await hark.say("one")).texts == []
-        hark.model.add("raise it")
-        assert (await hark.say("two")).texts == []
-        hark.model.add("fine")
-        assert (await hark.say("three")).texts == ["fine"]
+        assert (await hark.say("one", answers=["an oath"])).texts == []
+        assert (await hark.say("two", answers=["raise it"])).texts == []
+        assert (await hark.say("three", answers=["fine"])).texts == ["fine"]
         assert (await sent.get()).text == "fine"
         assert hark.stored.deliveries("state", "cause") == [("expired", "hook"), ("expired", "hook"), ("sent", None)]
         (book,) = hark.stored.balance().accounts
@@ -411,8 +406,7 @@ async def test_nothing_of_an_answer_is_shown_before_a_guard_has_seen_it_whole(tm
     text = "The answer begins here and is long enough. It goes on. And on. The bad end."
     put(tmp_path, sending="async def message_sending(event):\n    return {'block': 'bad' in event.text}\n")
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(text, chunks=[text[:42], text[42:54], text[54:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:54], text[54:]], gate=gate)])
         gate.let(2)
         await hark.until(lambda: text[42:54] in [getattr(event, "delta", "") for event in hark.events])
         await hark.time.until_pause(1.0, 2)  # of the store's probe, and of what shows the answer
@@ -434,8 +428,7 @@ async def test_a_message_that_is_dropped_reaches_no_model(tmp_path: Path, mode: 
     )
     async with running(tmp_path, config={"queue": {"mode": mode}}) as hark:
         gate = Gate()
-        hark.model.add(Say("hm", gate=gate))
-        await hark.write("spam alone")
+        await hark.write("spam alone", answers=[Say("hm", gate=gate)])
         await hark.write("hello")
         await hark.until(lambda: hark.model.requests, "the request")
         await hark.write("spam while it runs", "and more")
@@ -474,8 +467,7 @@ async def test_a_hook_answers_in_place_of_the_model_or_says_nothing(tmp_path: Pa
         reply = await hark.say("say nothing")
         assert (reply.texts, reply.end.outcome) == ([], Outcome.COMPLETED)
         assert not hark.model.requests
-        hark.model.add("hello")
-        assert (await hark.say("hi")).texts == ["hello"]
+        assert (await hark.say("hi", answers=["hello"])).texts == ["hello"]
         said = [message.text for message in hark.model.requests[-1].messages if message.role == "assistant"]
         assert said == ["Nine to five."], "the model sees what was said"
         assert hark.stored.balance().accounts[0].answered == 3
@@ -494,8 +486,7 @@ async def test_prompt_files_and_model_are_what_hooks_make_of_them(tmp_path: Path
         """,
     )
     async with running(tmp_path) as hark:
-        hark.model.add("aye")
-        named, said = (await hark.say("hi")).texts
+        named, said = (await hark.say("hi", answers=["aye"])).texts
         assert ("`test/other`" in named, said) == (True, "aye"), "the double of a model has one name only"
         system = hark.model.requests[-1].system
         assert "Speak like a sailor." in system
@@ -513,12 +504,10 @@ async def test_each_point_of_a_life_is_told(tmp_path: Path) -> None:
         return Hook(point=point, name=point, call=call)
 
     async with running(tmp_path, hooks=[watching(point) for point in POINTS]) as hark:
-        hark.model.add("hello")
-        await hark.say("hi")
+        await hark.say("hi", answers=["hello"])
         await hark.write("/new")
         await hark.until(lambda: "command new" in seen or hark.channel.texts()[1:], "the answer")
-        hark.model.add("again")
-        await hark.say("hi")
+        await hark.say("hi", answers=["again"])
         await hark.until(lambda: hark.stored.balance().accounts[0].pending == 0, "the end")
     order = [*("message_received", "agent_bootstrap", "before_prompt_build", "before_agent_reply", "message_sending")]
     assert [one for one in dict.fromkeys(seen) if one in order] == order
@@ -565,8 +554,7 @@ async def test_a_guard_that_cannot_be_loaded_lets_nothing_pass(tmp_path: Path, w
     put(tmp_path, broken=BROKEN[what])
     async with noting(tmp_path) as hark:
         if "*" in BROKEN[what]:  # it may be any guard
-            hark.model.add("hello")
-            assert (await hark.say("hi")).texts == []
+            assert (await hark.say("hi", answers=["hello"])).texts == []
             return
         words = "Not executed: the hook broken.py could not be loaded, so nothing passes."
         assert await told(hark) == words
@@ -605,7 +593,5 @@ async def test_a_guard_decides_about_what_is_installed() -> None:
 async def test_arguments_that_a_guard_cannot_read_are_not_executed(tmp_path: Path) -> None:
     put(tmp_path, guard="async def before_tool_call(event):\n    return {'block': True}\n")
     async with noting(tmp_path) as hark:
-        hark.model.add(Call("note", '\u00a0{"label": "x"}\u00a0 '))
-        hark.model.add("done")
-        await hark.say("go")
+        await hark.say("go", answers=[Call("note", '\u00a0{"label": "x"}\u00a0 '), "done"])
         assert "noted" not in str(hark.model.requests[-1].messages[-1])

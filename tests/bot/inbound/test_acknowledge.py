@@ -12,7 +12,7 @@ from channels.outgoing import Action
 from channels.settings import Acknowledgement
 from tests.asking import AskingTool, approval
 from tests.service import Hark, running
-from tests.standins.script import Call, Fail, Hang
+from tests.standins.script import Call, Fail
 from tests.stored import Like
 
 ACK = {"channels": {"telegram": {"ack": {"emoji": "👀"}}}}
@@ -36,17 +36,13 @@ async def test_it_stands_from_acceptance_to_answer(tmp_path: Path) -> None:
 
 async def test_it_goes_when_the_answer_fails(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hark.model.add(Fail(404))
-        await hark.write("hello")
+        await hark.write("hello", answers=[Fail(404)])
         await hark.until(lambda: len(reactions(hark)) == 2, "the end of the reaction")
 
 
 async def test_it_goes_with_what_is_stopped(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello")
-        await hang.entered()
+        await hark.hanging("hello")
         await hark.write("one more", "and one more")
         await hark.until(lambda: len(reactions(hark)) == 3, "the reactions")
         await hark.write("/stop")
@@ -57,30 +53,23 @@ async def test_it_goes_with_what_is_stopped(tmp_path: Path) -> None:
 async def test_it_goes_with_a_reply_that_decides(tmp_path: Path) -> None:
     asking = AskingTool()
     async with running(tmp_path, config=ACK, tools=lambda watch: [asking]) as hark:
-        hark.model.add(Call("ask", {"label": "shut it"}))
-        await hark.write("hello")
+        await hark.write("hello", answers=[Call("ask", {"label": "shut it"})])
         await approval(hark)
         await hark.delivered()
         (shown,) = hark.stored.deliveries("platform_id", source=Like("ask:%"))
-        hark.model.add("I leave it.")
-        await hark.write("no", reply_to=shown[0])
+        await hark.write("no", reply_to=shown[0], answers=["I leave it."])
         await hark.until(lambda: {("", "1"), ("", "2")} <= set(reactions(hark)), "both ends")
 
 
 async def test_it_goes_after_a_silent_answer(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hark.model.add(Call("read", {"path": "USER.md"}), "  ")
-        hark.model.add(" ")
-        await hark.write("hello")
+        await hark.write("hello", answers=[(Call("read", {"path": "USER.md"}), "  "), " "])
         await hark.until(lambda: len(reactions(hark)) == 2, "the end of the reaction")
 
 
 async def test_it_goes_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello")
-        await hang.entered()
+        await hark.hanging("hello")
         await hark.until(lambda: reactions(hark), "the reaction")
     async with running(tmp_path, config=ACK) as hark:
         await hark.until(lambda: reactions(hark) == [("", "1")], "its end")

@@ -191,16 +191,15 @@ async def test_messages_that_are_too_old_are_passed_over_which_is_said_once(tmp_
         assert hark.channel.sent == []
 
 
-async def test_what_a_platform_delivers_too_late_is_dropped_which_is_said_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        old = hark.time.now() - 25 * HOUR
-        await hark.write("one", "two", sent_at=old)
-        await hark.write("/status", "three", sent_at=old)
-        await hark.write("now")
-        await hark.until_texts(2)
-        assert [text[:10] for text in hark.channel.texts()].count("I was away") == 1
-        assert hark.stored.messages("reason", state="dropped") == [("age",)] * 4
-        assert len(hark.model.requests) == 1
+async def test_what_a_platform_delivers_too_late_is_dropped_which_is_said_once(hark: Hark) -> None:
+    old = hark.time.now() - 25 * HOUR
+    await hark.write("one", "two", sent_at=old)
+    await hark.write("/status", "three", sent_at=old)
+    await hark.write("now")
+    await hark.until_texts(2)
+    assert [text[:10] for text in hark.channel.texts()].count("I was away") == 1
+    assert hark.stored.messages("reason", state="dropped") == [("age",)] * 4
+    assert len(hark.model.requests) == 1
 
 
 async def test_a_history_is_asked_for_again_while_others_are_read(tmp_path: Path) -> None:

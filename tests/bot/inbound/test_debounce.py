@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ async def later(hark: Hark, seconds: float, *texts: str, **fields: Any) -> None:
     hark.time.advance(seconds)
     await hark.write(*texts, **fields)
     await asyncio.sleep(0)  # until its timer runs
+
+
+@pytest.fixture
+async def hark(tmp_path: Path) -> AsyncIterator[Hark]:
+    """A service with the usual group."""
+    async with running(tmp_path, config=settings()) as made:
+        yield made
 
 
 async def test_rapid_messages_get_one_answer_and_keep_their_lines(tmp_path: Path) -> None:
@@ -213,17 +221,16 @@ def pictures(asked: str) -> list[str]:
 
 @pytest.mark.parametrize("named", [0, 1, 2])
 @pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "one by one"])
-async def test_all_parts_are_one_message_whichever_names_the_bot(tmp_path: Path, named: int, at_once: bool) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        parts = album(hark, "first", "second", "third", named=named)
-        for batch in [parts] if at_once else [[part] for part in parts]:
-            await comes(hark, *batch)
-        asked = await request(hark)
-        assert pictures(asked) == ["first", "second", "third"]
-        assert asked.endswith("first\nsecond\nthird")
-        assert "<overheard>" not in asked
-        assert hark.stored.everything()["overheard"] == []
-        await nothing(hark, but=1)
+async def test_all_parts_are_one_message_whichever_names_the_bot(named: int, at_once: bool, hark: Hark) -> None:
+    parts = album(hark, "first", "second", "third", named=named)
+    for batch in [parts] if at_once else [[part] for part in parts]:
+        await comes(hark, *batch)
+    asked = await request(hark)
+    assert pictures(asked) == ["first", "second", "third"]
+    assert asked.endswith("first\nsecond\nthird")
+    assert "<overheard>" not in asked
+    assert hark.stored.everything()["overheard"] == []
+    await nothing(hark, but=1)
 
 
 async def test_a_restart_between_two_parts_tears_nothing(tmp_path: Path) -> None:
@@ -235,51 +242,47 @@ async def test_a_restart_between_two_parts_tears_nothing(tmp_path: Path) -> None
         assert pictures(await request(hark)) == ["first", "second", "third"]
 
 
-async def test_a_part_that_comes_while_the_others_are_worked_on_is_for_it(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        hang = Hang()
-        hark.model.add(hang, "done")
-        first, second, late = album(hark, "first", "second", "late", named=0)
-        await comes(hark, first, second)
-        await request(hark)
-        await hang.entered()
-        await comes(hark, late)
-        hang.release()
-        assert pictures(await request(hark, 2)) == ["late"]
+async def test_a_part_that_comes_while_the_others_are_worked_on_is_for_it(hark: Hark) -> None:
+    hang = Hang()
+    hark.model.add(hang, "done")
+    first, second, late = album(hark, "first", "second", "late", named=0)
+    await comes(hark, first, second)
+    await request(hark)
+    await hang.entered()
+    await comes(hark, late)
+    hang.release()
+    assert pictures(await request(hark, 2)) == ["late"]
 
 
-async def test_parts_of_others_and_of_nothing_that_names_it_stay_what_they_are(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        between_us = album(hark, "x" * 4000, "", named=None, of="b")
-        theirs = album(hark, "", "theirs", named=None, sender="3", of="c")
-        ours = album(hark, "", "ours", named=1)
-        await hark.accept(between_us[0], theirs[0], ours[0], between_us[1], theirs[1])
-        await nothing(hark)
-        await comes(hark, ours[1])
-        asked = await request(hark)
-        before, _, message = asked.partition("</overheard>")
-        assert "theirs" in before
-        assert "x" * 500 in before
-        assert "x" * 501 not in before, "what is not for it is shortened"
-        assert message.count("(attached: image") == 2
+async def test_parts_of_others_and_of_nothing_that_names_it_stay_what_they_are(hark: Hark) -> None:
+    between_us = album(hark, "x" * 4000, "", named=None, of="b")
+    theirs = album(hark, "", "theirs", named=None, sender="3", of="c")
+    ours = album(hark, "", "ours", named=1)
+    await hark.accept(between_us[0], theirs[0], ours[0], between_us[1], theirs[1])
+    await nothing(hark)
+    await comes(hark, ours[1])
+    asked = await request(hark)
+    before, _, message = asked.partition("</overheard>")
+    assert "theirs" in before
+    assert "x" * 500 in before
+    assert "x" * 501 not in before, "what is not for it is shortened"
+    assert message.count("(attached: image") == 2
 
 
-async def test_what_comes_again_is_no_second_part(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        parts = album(hark, "first", "second", named=1)
-        await hark.accept(parts[0])
-        await hark.accept(*parts)
-        await comes(hark, *parts)
-        assert pictures(await request(hark)) == ["first", "second"]
-        await hark.accept(*parts)
-        await nothing(hark, but=1)
+async def test_what_comes_again_is_no_second_part(hark: Hark) -> None:
+    parts = album(hark, "first", "second", named=1)
+    await hark.accept(parts[0])
+    await hark.accept(*parts)
+    await comes(hark, *parts)
+    assert pictures(await request(hark)) == ["first", "second"]
+    await hark.accept(*parts)
+    await nothing(hark, but=1)
 
 
-async def test_a_caption_that_is_a_command_joins_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        await hark.accept(*album(hark, "", "/status", "", named=1))
-        await hark.until(lambda: hark.channel.texts("-5"), "the answer to the command")
-        await nothing(hark)
+async def test_a_caption_that_is_a_command_joins_nothing(hark: Hark) -> None:
+    await hark.accept(*album(hark, "", "/status", "", named=1))
+    await hark.until(lambda: hark.channel.texts("-5"), "the answer to the command")
+    await nothing(hark)
 
 
 # The first message after a start, in a service whose messages wait for more of their sender as long as by default.

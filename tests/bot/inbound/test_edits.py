@@ -71,59 +71,54 @@ async def test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted
         assert (await hark.service.parts.store.reads.totals()).waiting == 0
 
 
-async def test_an_edit_during_the_answer_is_taken_next_and_said_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        asked, hang = await answering(hark, "paint it red")
-        await hark.accept(edit(asked, "paint it blue"))
-        await hark.accept(edit(asked, "paint it green"), edit(asked, "paint it green"))
-        await hark.until_texts(1)
-        hang.release()
-        await hark.until(lambda: len(hark.model.requests) == 2)
-        await idle(hark)
-        assert newest(hark).endswith("]\nedited: paint it green")
-        assert hark.channel.texts().count(wording.EDITED_MEANWHILE) == 1
-        assert len(hark.model.requests) == 2
+async def test_an_edit_during_the_answer_is_taken_next_and_said_once(hark: Hark) -> None:
+    asked, hang = await answering(hark, "paint it red")
+    await hark.accept(edit(asked, "paint it blue"))
+    await hark.accept(edit(asked, "paint it green"), edit(asked, "paint it green"))
+    await hark.until_texts(1)
+    hang.release()
+    await hark.until(lambda: len(hark.model.requests) == 2)
+    await idle(hark)
+    assert newest(hark).endswith("]\nedited: paint it green")
+    assert hark.channel.texts().count(wording.EDITED_MEANWHILE) == 1
+    assert len(hark.model.requests) == 2
 
 
-async def test_what_was_answered_is_mentioned_once_at_the_next_turn(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        asked, gone = hark.message("paint it red"), hark.message("and quickly")
-        await hark.accept(asked)
-        await hark.accept(gone)
-        await idle(hark)
-        await hark.accept(edit(asked, "paint it blue"))
-        await hark.accept(
-            edit(asked, "paint it green </edited>"), delete(gone), edit(asked, "paint it green </edited>")
-        )
-        await idle(hark)
-        assert len(hark.model.requests) == 2
-        await hark.say("and now?")
-        stamp = "[Tue 2026-07-14 03:33 UTC]"
-        assert newest(hark).splitlines() == [
-            f'(a message of {stamp}, "paint it red", was edited; it now says:)',
-            "<edited>",
-            "paint it green ‹/edited>",
-            "</edited>",
-            f'(a message of {stamp}, "and quickly", was deleted)',
-            stamp,
-            "and now?",
-        ]
-        await hark.say("and then?")
-        assert newest(hark) == f"{stamp}\nand then?"
-        assert wording.EDITED_MEANWHILE not in hark.channel.texts()
+async def test_what_was_answered_is_mentioned_once_at_the_next_turn(hark: Hark) -> None:
+    asked, gone = hark.message("paint it red"), hark.message("and quickly")
+    await hark.accept(asked)
+    await hark.accept(gone)
+    await idle(hark)
+    await hark.accept(edit(asked, "paint it blue"))
+    await hark.accept(edit(asked, "paint it green </edited>"), delete(gone), edit(asked, "paint it green </edited>"))
+    await idle(hark)
+    assert len(hark.model.requests) == 2
+    await hark.say("and now?")
+    stamp = "[Tue 2026-07-14 03:33 UTC]"
+    assert newest(hark).splitlines() == [
+        f'(a message of {stamp}, "paint it red", was edited; it now says:)',
+        "<edited>",
+        "paint it green ‹/edited>",
+        "</edited>",
+        f'(a message of {stamp}, "and quickly", was deleted)',
+        stamp,
+        "and now?",
+    ]
+    await hark.say("and then?")
+    assert newest(hark) == f"{stamp}\nand then?"
+    assert wording.EDITED_MEANWHILE not in hark.channel.texts()
 
 
-async def test_a_deletion_during_the_answer_is_mentioned_and_takes_its_edit_along(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        asked, hang = await answering(hark, "paint it red")
-        await hark.accept(edit(asked, "paint it blue"), delete(asked))
-        hang.release()
-        await hark.until(lambda: "first" in hark.channel.texts())
-        await idle(hark)
-        assert len(hark.model.requests) == 1
-        await hark.say("and now?")
-        assert newest(hark).splitlines()[0].endswith("was deleted)")
-        assert "blue" not in newest(hark)
+async def test_a_deletion_during_the_answer_is_mentioned_and_takes_its_edit_along(hark: Hark) -> None:
+    asked, hang = await answering(hark, "paint it red")
+    await hark.accept(edit(asked, "paint it blue"), delete(asked))
+    hang.release()
+    await hark.until(lambda: "first" in hark.channel.texts())
+    await idle(hark)
+    assert len(hark.model.requests) == 1
+    await hark.say("and now?")
+    assert newest(hark).splitlines()[0].endswith("was deleted)")
+    assert "blue" not in newest(hark)
 
 
 async def test_a_deletion_of_what_is_not_known_leaves_nothing(tmp_path: Path) -> None:
@@ -141,41 +136,38 @@ async def test_a_deletion_of_what_is_not_known_leaves_nothing(tmp_path: Path) ->
         assert hark.stored.messages("state", kind="delete") != []
 
 
-async def test_an_edit_that_changes_no_word_is_ignored(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        asked, hang = await answering(hark, "see https://x.org")
-        await hark.accept(edit(asked, asked.text))
-        hang.release()
-        await hark.until_texts(1)
-        await idle(hark)
-        await hark.accept(edit(asked, asked.text))
-        await hark.say("and now?")
-        assert len(hark.model.requests) == 2
-        assert newest(hark).count("\n") == 1
-        assert wording.EDITED_MEANWHILE not in hark.channel.texts()
+async def test_an_edit_that_changes_no_word_is_ignored(hark: Hark) -> None:
+    asked, hang = await answering(hark, "see https://x.org")
+    await hark.accept(edit(asked, asked.text))
+    hang.release()
+    await hark.until_texts(1)
+    await idle(hark)
+    await hark.accept(edit(asked, asked.text))
+    await hark.say("and now?")
+    assert len(hark.model.requests) == 2
+    assert newest(hark).count("\n") == 1
+    assert wording.EDITED_MEANWHILE not in hark.channel.texts()
 
 
-async def test_a_new_conversation_is_not_told_of_the_old_one(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        asked = hark.message("a secret")
-        await hark.accept(asked)
-        await idle(hark)
-        await hark.accept(edit(asked, "another secret"))
-        await hark.write("/new")
-        await hark.until_texts(2)
-        await hark.say("hello")
-        assert "secret" not in newest(hark)
+async def test_a_new_conversation_is_not_told_of_the_old_one(hark: Hark) -> None:
+    asked = hark.message("a secret")
+    await hark.accept(asked)
+    await idle(hark)
+    await hark.accept(edit(asked, "another secret"))
+    await hark.write("/new")
+    await hark.until_texts(2)
+    await hark.say("hello")
+    assert "secret" not in newest(hark)
 
 
-async def test_an_edit_of_what_is_not_known_starts_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        command = hark.message("/status")
-        await hark.accept(command)
-        await hark.until_texts(1)
-        await hark.accept(edit(hark.message("never seen"), "words"), delete(hark.message("x")), edit(command, "/stop"))
-        await idle(hark)
-        assert hark.model.requests == []
-        assert {reason for (reason,) in hark.stored.messages("reason", state="dropped")} == {"too late"}
+async def test_an_edit_of_what_is_not_known_starts_nothing(hark: Hark) -> None:
+    command = hark.message("/status")
+    await hark.accept(command)
+    await hark.until_texts(1)
+    await hark.accept(edit(hark.message("never seen"), "words"), delete(hark.message("x")), edit(command, "/stop"))
+    await idle(hark)
+    assert hark.model.requests == []
+    assert {reason for (reason,) in hark.stored.messages("reason", state="dropped")} == {"too late"}
 
 
 async def test_what_a_stranger_wrote_is_replaced_too_and_nothing_else_of_them_is_kept(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Groups in the real service: who is heard, what is answered where, with which tools, and what bots may do."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,17 +44,13 @@ async def hear(hark: Hark, *messages: InboundMessage) -> list[str]:
     return [delivery.body for delivery in hark.channel.sent[sent:] if delivery.place.chat != "1"]
 
 
-async def test_what_is_not_for_it_starts_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        assert (
-            await hear(hark, said(hark, "what a day"), said(hark, "/stop"), said(hark, "@ada?", names_others=True))
-            == []
-        )
-        assert len(hark.model.requests) == 1
-        assert len(hark.stored.sessions()) == 1
-        assert len(await hear(hark, said(hark, "hello", mentioned=True))) == 1
-        quoted = Quoted(author="Hark", text="x", by_me=True)
-        assert len(await hear(hark, said(hark, "really?", replied=quoted))) == 1
+async def test_what_is_not_for_it_starts_nothing(hark: Hark) -> None:
+    assert await hear(hark, said(hark, "what a day"), said(hark, "/stop"), said(hark, "@ada?", names_others=True)) == []
+    assert len(hark.model.requests) == 1
+    assert len(hark.stored.sessions()) == 1
+    assert len(await hear(hark, said(hark, "hello", mentioned=True))) == 1
+    quoted = Quoted(author="Hark", text="x", by_me=True)
+    assert len(await hear(hark, said(hark, "really?", replied=quoted))) == 1
 
 
 async def test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once(tmp_path: Path) -> None:
@@ -82,20 +79,26 @@ async def test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other
         assert await hear(hark, said(hark, "eight", thread="8")) == []
 
 
-async def test_it_follows_a_thread_from_the_question_on(tmp_path: Path) -> None:
+async def test_it_follows_a_thread_from_the_question_on(hark: Hark) -> None:
     """What comes before the answer is for it, too: in the same batch, and while it works."""
-    async with running(tmp_path, config=settings()) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.accept(said(hark, "one", thread="7", mentioned=True), said(hark, "two", thread="7"))
-        await hang.entered()
-        await hark.accept(said(hark, "three", thread="7"), said(hark, "else", thread="8"))
-        hang.release()
-        await lanes_idle()
-        asked = " ".join(texts(hark.model.requests[-1], "user"))
-        assert all(word in asked for word in ("one", "two", "three"))
-        assert "else" not in asked
-        assert {"one", "two", "three"} <= set(hark.stored.texts()), "for it, and not only overheard"
+    hang = Hang()
+    hark.model.add(hang)
+    await hark.accept(said(hark, "one", thread="7", mentioned=True), said(hark, "two", thread="7"))
+    await hang.entered()
+    await hark.accept(said(hark, "three", thread="7"), said(hark, "else", thread="8"))
+    hang.release()
+    await lanes_idle()
+    asked = " ".join(texts(hark.model.requests[-1], "user"))
+    assert all(word in asked for word in ("one", "two", "three"))
+    assert "else" not in asked
+    assert {"one", "two", "three"} <= set(hark.stored.texts()), "for it, and not only overheard"
+
+
+@pytest.fixture
+async def hark(tmp_path: Path) -> AsyncIterator[Hark]:
+    """A service with the usual group."""
+    async with running(tmp_path, config=settings()) as made:
+        yield made
 
 
 @pytest.mark.parametrize(("follow", "own", "joined"), [("started", 1, 0), ("joined", 1, 1), ("never", 0, 0)])
@@ -231,28 +234,26 @@ async def test_a_group_whose_id_changes_stays_what_it_was(tmp_path: Path, told_b
 
 
 @pytest.mark.parametrize("kind", [InboundKind.MESSAGE, InboundKind.COMMAND])
-async def test_commands_in_a_group(tmp_path: Path, kind: InboundKind) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        for text in ("!status", "/status"):
-            (shown,) = await hear(hark, said(hark, text, mentioned=text[0] == "/", kind=kind))
-            assert "**This conversation** idle" in shown
-        assert await hear(hark, said(hark, "/status@other_bot"), said(hark, "!dance"), said(hark, "/status")) == []
+async def test_commands_in_a_group(kind: InboundKind, hark: Hark) -> None:
+    for text in ("!status", "/status"):
+        (shown,) = await hear(hark, said(hark, text, mentioned=text[0] == "/", kind=kind))
+        assert "**This conversation** idle" in shown
+    assert await hear(hark, said(hark, "/status@other_bot"), said(hark, "!dance"), said(hark, "/status")) == []
 
 
-async def test_the_model_is_told_who_speaks_where(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        heard = said(hark, "and this?", mentioned=True, replied=Quoted(author="Bob", text="17 °C"))
-        told = replace(heard.origin, sender_name="Ada", chat_name="Kitchen")
-        assert len(await hear(hark, replace(heard, origin=told))) == 1
-        (asked,) = (one for one in hark.model.requests if "and this?" in one.messages[-1].text)
-        assert asked.messages[-1].text.splitlines() == [
-            f'[Tue 2026-07-14 03:33 UTC] "Ada" (id {told.sender}) in chat {told.place.chat}:',
-            '<replied-to from="Bob">',
-            "17 °C",
-            "</replied-to>",
-            "and this?",
-        ]
-        assert "Kitchen" not in f"{asked.system}{asked.messages[-1].text}"
+async def test_the_model_is_told_who_speaks_where(hark: Hark) -> None:
+    heard = said(hark, "and this?", mentioned=True, replied=Quoted(author="Bob", text="17 °C"))
+    told = replace(heard.origin, sender_name="Ada", chat_name="Kitchen")
+    assert len(await hear(hark, replace(heard, origin=told))) == 1
+    (asked,) = (one for one in hark.model.requests if "and this?" in one.messages[-1].text)
+    assert asked.messages[-1].text.splitlines() == [
+        f'[Tue 2026-07-14 03:33 UTC] "Ada" (id {told.sender}) in chat {told.place.chat}:',
+        '<replied-to from="Bob">',
+        "17 °C",
+        "</replied-to>",
+        "and this?",
+    ]
+    assert "Kitchen" not in f"{asked.system}{asked.messages[-1].text}"
 
 
 async def test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once(tmp_path: Path) -> None:
@@ -313,43 +314,39 @@ async def test_it_answers_what_was_set_also_after_a_restart(
         assert await hear(hark, said(hark, "!activation", "1")) == [f"Activation is {mode}."]
 
 
-async def test_a_thread_that_it_takes_part_in_is_quieted_and_no_other(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        for thread in ("7", "8"):
-            assert len(await hear(hark, said(hark, "hello", thread=thread, mentioned=True))) == 1
-        await activate(hark, "mention", "7")
-        assert await heard(hark, "7") == [False, True, True]
-        assert await heard(hark, "8") == [True, True, True]
-        assert await heard(hark) == [False, True, True]
-        await hear(hark, said(hark, "the door is blue", thread="7"))
-        await hear(hark, said(hark, "what colour?", thread="7", mentioned=True))
-        asked = [text for request in hark.model.requests for text in texts(request, "user") if "what colour?" in text]
-        assert "the door is blue" in asked[0], "what it does not answer is overheard"
+async def test_a_thread_that_it_takes_part_in_is_quieted_and_no_other(hark: Hark) -> None:
+    for thread in ("7", "8"):
+        assert len(await hear(hark, said(hark, "hello", thread=thread, mentioned=True))) == 1
+    await activate(hark, "mention", "7")
+    assert await heard(hark, "7") == [False, True, True]
+    assert await heard(hark, "8") == [True, True, True]
+    assert await heard(hark) == [False, True, True]
+    await hear(hark, said(hark, "the door is blue", thread="7"))
+    await hear(hark, said(hark, "what colour?", thread="7", mentioned=True))
+    asked = [text for request in hark.model.requests for text in texts(request, "user") if "what colour?" in text]
+    assert "the door is blue" in asked[0], "what it does not answer is overheard"
 
 
-async def test_only_owners_set_it_and_only_among_others(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        hark.model.add("What is that?")
-        await hear(hark, said(hark, "/activation always", "2", mentioned=True))
-        assert await heard(hark) == [False, True, True]
-        sent = len(hark.channel.texts())
-        await hark.write("/activation off")
-        assert "Directly I always answer" in (await hark.until_texts(sent + 1))[sent]
-        assert len((await hark.say("hello")).texts) == 1
+async def test_only_owners_set_it_and_only_among_others(hark: Hark) -> None:
+    hark.model.add("What is that?")
+    await hear(hark, said(hark, "/activation always", "2", mentioned=True))
+    assert await heard(hark) == [False, True, True]
+    sent = len(hark.channel.texts())
+    await hark.write("/activation off")
+    assert "Directly I always answer" in (await hark.until_texts(sent + 1))[sent]
+    assert len((await hark.say("hello")).texts) == 1
 
 
-async def test_what_is_for_somebody_else_is_not_answered_whatever_is_set(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        await activate(hark, "always")
-        other = (said(hark, "@ada?", names_others=True), said(hark, "/stop@other_bot"))
-        assert await hear(hark, *other) == []
+async def test_what_is_for_somebody_else_is_not_answered_whatever_is_set(hark: Hark) -> None:
+    await activate(hark, "always")
+    other = (said(hark, "@ada?", names_others=True), said(hark, "/stop@other_bot"))
+    assert await hear(hark, *other) == []
 
 
-async def test_settings_that_cannot_be_read_are_as_if_nothing_was_set(tmp_path: Path) -> None:
-    async with running(tmp_path, config=settings()) as hark:
-        await activate(hark, "off")
-        broken = "UPDATE session SET settings='{' WHERE session_key LIKE '%group%'"
-        await hark.service.parts.store.writer.write(lambda db: db.execute(broken))  # type: ignore[attr-defined]
-        item = AcceptedMessage(message=said(hark, "hello"), session_key=f"agent:main:telegram:group:{CHAT}")
-        (answer,) = await hark.service.parts.store.inbox.accept([replace(item, follows="shut")])
-        assert answer.state == "overheard"  # type: ignore[union-attr]
+async def test_settings_that_cannot_be_read_are_as_if_nothing_was_set(hark: Hark) -> None:
+    await activate(hark, "off")
+    broken = "UPDATE session SET settings='{' WHERE session_key LIKE '%group%'"
+    await hark.service.parts.store.writer.write(lambda db: db.execute(broken))  # type: ignore[attr-defined]
+    item = AcceptedMessage(message=said(hark, "hello"), session_key=f"agent:main:telegram:group:{CHAT}")
+    (answer,) = await hark.service.parts.store.inbox.accept([replace(item, follows="shut")])
+    assert answer.state == "overheard"  # type: ignore[union-attr]

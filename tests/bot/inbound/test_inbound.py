@@ -7,8 +7,7 @@ from structlog.testing import capture_logs
 
 from channels.base import Mark, NotAccepted
 from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, UnreadEvent
-from tests.service import Json, running
-from tests.standins.script import Hang
+from tests.service import Hark, Json, running
 from tests.watch import lanes_idle
 
 ALLOWLIST: Json = {"channels": {"telegram": {"dm": {"policy": "allowlist", "allow_from": ["2"]}}}}
@@ -60,76 +59,64 @@ async def test_only_so_many_strangers_are_named(tmp_path: Path, monkeypatch: pyt
         assert named == ["61", "62", "63"]
 
 
-async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
-        await hark.write("hello", origin=Origin(place=place, sender="1"))
-        await hark.say("hello")
-        assert hark.channel.texts("-5") == []
-        assert hark.stored.messages("reason", state="dropped") == [("groups",)]
+async def test_groups_wait_for_their_own_rules(hark: Hark) -> None:
+    place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+    await hark.write("hello", origin=Origin(place=place, sender="1"))
+    await hark.say("hello")
+    assert hark.channel.texts("-5") == []
+    assert hark.stored.messages("reason", state="dropped") == [("groups",)]
 
 
-async def test_a_redelivered_message_starts_no_second_run(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        message = hark.message("hello")
-        await hark.accept(message, message)
-        await hark.accept(message)
-        await hark.until_texts(1)
-        await hark.say("and now?")
-        assert len(hark.model.requests) == 2
+async def test_a_redelivered_message_starts_no_second_run(hark: Hark) -> None:
+    message = hark.message("hello")
+    await hark.accept(message, message)
+    await hark.accept(message)
+    await hark.until_texts(1)
+    await hark.say("and now?")
+    assert len(hark.model.requests) == 2
 
 
-async def test_an_unreadable_event_is_kept_and_the_mark_moves_on(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        assert hark.channel.sink is not None
-        event = UnreadEvent(channel="telegram", account="bot", event_key="u:7", raw="{…\ud800", error="no message")
-        await hark.channel.sink.accept([event, hark.message("hello"), event], Mark("poll", "8"))
-        assert await hark.channel.sink.mark("poll") == "8"
-        await hark.until_texts(1)
-        assert hark.stored.messages("event_key", "reason", state="unread") == [("u:7", "no message")]
+async def test_an_unreadable_event_is_kept_and_the_mark_moves_on(hark: Hark) -> None:
+    assert hark.channel.sink is not None
+    event = UnreadEvent(channel="telegram", account="bot", event_key="u:7", raw="{…\ud800", error="no message")
+    await hark.channel.sink.accept([event, hark.message("hello"), event], Mark("poll", "8"))
+    assert await hark.channel.sink.mark("poll") == "8"
+    await hark.until_texts(1)
+    assert hark.stored.messages("event_key", "reason", state="unread") == [("u:7", "no message")]
 
 
-async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang, "First.")
-        await hark.write("first")
-        await hang.entered()
-        waiting = hark.message("paint it red")
-        await hark.accept(waiting)
-        edit = {"kind": InboundKind.EDIT, "origin": waiting.origin}
-        await hark.write("paint it blue", **edit)
-        hang.release()
-        await hark.until(lambda: len(hark.model.requests) == 2)
-        assert hark.model.requests[1].messages[-1].text.endswith("\npaint it blue")
-        await lanes_idle()
-        await hark.say("and now?")
-        assert len(hark.model.requests) == 3
+async def test_an_edit_replaces_the_words_of_a_message_that_waits(hark: Hark) -> None:
+    hang = await hark.hanging("first", then="First.")
+    waiting = hark.message("paint it red")
+    await hark.accept(waiting)
+    edit = {"kind": InboundKind.EDIT, "origin": waiting.origin}
+    await hark.write("paint it blue", **edit)
+    hang.release()
+    await hark.until(lambda: len(hark.model.requests) == 2)
+    assert hark.model.requests[1].messages[-1].text.endswith("\npaint it blue")
+    await lanes_idle()
+    await hark.say("and now?")
+    assert len(hark.model.requests) == 3
 
 
 @pytest.mark.parametrize("text", ["/gone", "/status"])
-async def test_a_button_is_carried_out_and_never_shown_to_a_model(tmp_path: Path, text: str) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang, "First.")
-        await hark.write("first")
-        await hang.entered()
-        await hark.write(text, kind=InboundKind.BUTTON)
-        await hark.until_texts(1)
-        hang.release()
-        await hark.until_texts(2)
-        await hark.service.parts.lanes.sweep()
-        await lanes_idle()
-        assert (await hark.say("and now?")).texts != []
-        assert len(hark.model.requests) == 2
-        assert text not in "".join(message.text for message in hark.model.requests[1].messages)
-        assert len(hark.stored.messages(kind="button", turn_id=None, state="done")) == 1
-        assert (await hark.service.parts.store.reads.totals()).waiting == 0
+async def test_a_button_is_carried_out_and_never_shown_to_a_model(text: str, hark: Hark) -> None:
+    hang = await hark.hanging("first", then="First.")
+    await hark.write(text, kind=InboundKind.BUTTON)
+    await hark.until_texts(1)
+    hang.release()
+    await hark.until_texts(2)
+    await hark.service.parts.lanes.sweep()
+    await lanes_idle()
+    assert (await hark.say("and now?")).texts != []
+    assert len(hark.model.requests) == 2
+    assert text not in "".join(message.text for message in hark.model.requests[1].messages)
+    assert len(hark.stored.messages(kind="button", turn_id=None, state="done")) == 1
+    assert (await hark.service.parts.store.reads.totals()).waiting == 0
 
 
-async def test_nothing_is_accepted_once_the_service_stops(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.service.parts.pipeline.close()
-        with pytest.raises(NotAccepted):
-            await hark.write("hello")
-        assert hark.stored.messages() == []
+async def test_nothing_is_accepted_once_the_service_stops(hark: Hark) -> None:
+    await hark.service.parts.pipeline.close()
+    with pytest.raises(NotAccepted):
+        await hark.write("hello")
+    assert hark.stored.messages() == []

@@ -1,7 +1,7 @@
 """Strangers and their codes, in the real service: given once, good once, for an hour, and only to few."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,13 @@ async def command(hark: Hark, text: str, sender: str = "1") -> str:
     return (await hark.until_texts(sent + 1, sender))[sent]
 
 
+@pytest.fixture
+async def hark(tmp_path: Path) -> AsyncIterator[Hark]:
+    """A service that people may ask to be let in."""
+    async with running(tmp_path, config=PAIRING) as made:
+        yield made
+
+
 async def test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered(tmp_path: Path) -> None:
     async with running(tmp_path, config=PAIRING) as hark:
         image = Attachment(kind="image", ref="r" * 5000)
@@ -60,63 +67,59 @@ async def test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered(tm
         assert CODE.search((await hark.until_texts(1, "7"))[0])
 
 
-async def test_a_code_is_good_once(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        code = await code_of(hark, "6")
-        assert "no such code" in await command(hark, "/pairing approve ABCDEFGH")
-        assert "no such code" in await command(hark, "/pairing approve")
-        assert "may write" in await command(hark, f"/pairing approve {code}")
-        for again in ("approve", "deny"):
-            assert "used before" in await command(hark, f"/pairing {again} {code}")
-        assert (await hark.say("still in?", sender="6")).texts != []
+async def test_a_code_is_good_once(hark: Hark) -> None:
+    code = await code_of(hark, "6")
+    assert "no such code" in await command(hark, "/pairing approve ABCDEFGH")
+    assert "no such code" in await command(hark, "/pairing approve")
+    assert "may write" in await command(hark, f"/pairing approve {code}")
+    for again in ("approve", "deny"):
+        assert "used before" in await command(hark, f"/pairing {again} {code}")
+    assert (await hark.say("still in?", sender="6")).texts != []
 
 
-async def test_it_is_good_for_an_hour_and_so_is_the_message(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        code = await code_of(hark, "6", "old words")
-        hark.time.advance(HOUR - 1)
-        await hark.write("anybody?", sender="6")
-        hark.time.advance(1)
-        assert "may write" not in await command(hark, f"/pairing approve {code}")
-        assert await command(hark, "/pairing list") == "Nobody waits to be let in."
-        assert hark.channel.texts("6")[1:] == [wording.KEPT]
-        again = await code_of(hark, "6", "new words")
-        assert again != code
-        assert hark.stored.texts(state="held") == ["new words"]
-        hark.time.advance(HOUR)
-        await hark.service.parts.store.prune()
-        assert hark.stored.texts(state="held") == []
-        assert sorted(hark.stored.texts(reason="expired")) == ["anybody?", "new words", "old words"]
+async def test_it_is_good_for_an_hour_and_so_is_the_message(hark: Hark) -> None:
+    code = await code_of(hark, "6", "old words")
+    hark.time.advance(HOUR - 1)
+    await hark.write("anybody?", sender="6")
+    hark.time.advance(1)
+    assert "may write" not in await command(hark, f"/pairing approve {code}")
+    assert await command(hark, "/pairing list") == "Nobody waits to be let in."
+    assert hark.channel.texts("6")[1:] == [wording.KEPT]
+    again = await code_of(hark, "6", "new words")
+    assert again != code
+    assert hark.stored.texts(state="held") == ["new words"]
+    hark.time.advance(HOUR)
+    await hark.service.parts.store.prune()
+    assert hark.stored.texts(state="held") == []
+    assert sorted(hark.stored.texts(reason="expired")) == ["anybody?", "new words", "old words"]
 
 
-async def test_only_few_are_given_a_code_and_the_rest_is_told_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        codes = [await code_of(hark, sender) for sender in ("4", "5", "6")]
-        await hark.write("me, too", "please", sender="7")
-        assert len(set(codes)) == 3
-        await command(hark, f"/pairing deny {codes[0]}")
-        await code_of(hark, "8")
-        assert hark.channel.texts("7") == []
-        assert len(hark.stored.messages(sender="7", state="dropped", reason="access")) == 1
-        await hark.write("again", sender="4")
-        await command(hark, "/status")
-        assert len(hark.channel.texts("4")) == 1, "who was denied is told nothing more"
-        assert hark.model.requests == []
+async def test_only_few_are_given_a_code_and_the_rest_is_told_nothing(hark: Hark) -> None:
+    codes = [await code_of(hark, sender) for sender in ("4", "5", "6")]
+    await hark.write("me, too", "please", sender="7")
+    assert len(set(codes)) == 3
+    await command(hark, f"/pairing deny {codes[0]}")
+    await code_of(hark, "8")
+    assert hark.channel.texts("7") == []
+    assert len(hark.stored.messages(sender="7", state="dropped", reason="access")) == 1
+    await hark.write("again", sender="4")
+    await command(hark, "/status")
+    assert len(hark.channel.texts("4")) == 1, "who was denied is told nothing more"
+    assert hark.model.requests == []
 
 
-async def test_what_is_delivered_again_gets_no_second_code_and_no_second_answer(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        message = hark.message("hello", "6")
-        await hark.accept(message, message)
-        await hark.accept(message)
-        (shown,) = await hark.until_texts(1, "6")
-        found = CODE.search(shown)
-        assert found is not None
-        await command(hark, f"/pairing approve {found[1]}")
-        await hark.until_texts(3, "6")
-        await hark.accept(message)
-        await hark.say("and?", sender="6")
-        assert len(hark.model.requests) == 2
+async def test_what_is_delivered_again_gets_no_second_code_and_no_second_answer(hark: Hark) -> None:
+    message = hark.message("hello", "6")
+    await hark.accept(message, message)
+    await hark.accept(message)
+    (shown,) = await hark.until_texts(1, "6")
+    found = CODE.search(shown)
+    assert found is not None
+    await command(hark, f"/pairing approve {found[1]}")
+    await hark.until_texts(3, "6")
+    await hark.accept(message)
+    await hark.say("and?", sender="6")
+    assert len(hark.model.requests) == 2
 
 
 async def test_a_process_that_ends_right_after_the_approval_answers_at_its_next_start(tmp_path: Path) -> None:
@@ -133,14 +136,13 @@ async def test_a_process_that_ends_right_after_the_approval_answers_at_its_next_
         assert len(hark.model.requests) == 1
 
 
-async def test_a_command_that_waited_is_carried_out_and_an_edit_asks_for_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        await hark.write("hello, edited", sender="5", kind=InboundKind.EDIT)
-        code = await code_of(hark, "6", "/start")
-        await command(hark, f"/pairing approve {code}")
-        assert (await hark.until_texts(3, "6"))[2] == wording.hello("Hark")
-        assert hark.channel.texts("5") == []
-        assert hark.model.requests == []
+async def test_a_command_that_waited_is_carried_out_and_an_edit_asks_for_nothing(hark: Hark) -> None:
+    await hark.write("hello, edited", sender="5", kind=InboundKind.EDIT)
+    code = await code_of(hark, "6", "/start")
+    await command(hark, f"/pairing approve {code}")
+    assert (await hark.until_texts(3, "6"))[2] == wording.hello("Hark")
+    assert hark.channel.texts("5") == []
+    assert hark.model.requests == []
 
 
 @pytest.mark.parametrize(
@@ -154,16 +156,15 @@ async def test_a_command_that_waited_is_carried_out_and_an_edit_asks_for_nothing
     ],
 )
 async def test_a_question_behind_start_is_answered_and_what_a_link_brings_along_is_none(
-    tmp_path: Path, text: str, asked: str
+    text: str, asked: str, hark: Hark
 ) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        code = await code_of(hark, "6", text)
-        await command(hark, f"/pairing approve {code}")
-        answer = (await hark.until_texts(3, "6"))[2]
-        if not asked:
-            assert (answer, hark.model.requests) == (wording.hello("Hark"), [])
-            return
-        assert texts(hark.model.requests[0], "user")[0].partition("\n")[2] == asked
+    code = await code_of(hark, "6", text)
+    await command(hark, f"/pairing approve {code}")
+    answer = (await hark.until_texts(3, "6"))[2]
+    if not asked:
+        assert (answer, hark.model.requests) == (wording.hello("Hark"), [])
+        return
+    assert texts(hark.model.requests[0], "user")[0].partition("\n")[2] == asked
 
 
 async def test_who_is_made_an_owner_is_one_everywhere(tmp_path: Path) -> None:
@@ -179,10 +180,9 @@ async def test_who_is_made_an_owner_is_one_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["/pairing list", "/pairing approve ABCDEFGH", "!pairing list"])
-async def test_for_others_the_command_does_not_exist(tmp_path: Path, text: str) -> None:
+async def test_for_others_the_command_does_not_exist(text: str, tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.model.add("What is that?")
-        assert (await hark.say(text, sender="2")).texts == ["What is that?"]
+        assert (await hark.say(text, sender="2", answers=["What is that?"])).texts == ["What is that?"]
         assert "pairing" not in await command(hark, "/help", "2")
         await hark.write(text.replace("!", "/"), sender="2", kind=InboundKind.COMMAND)
         assert (await hark.until_texts(3, "2"))[2] == "There is no command `pairing`; /help lists what there is."
@@ -229,13 +229,12 @@ async def test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_
         assert len(hark.model.requests) == 2
 
 
-async def test_what_only_they_see_is_answered_each_time(tmp_path: Path) -> None:
-    async with running(tmp_path, config=PAIRING) as hark:
-        for n in range(3):
-            await hark.write("/status", sender="6", kind=InboundKind.COMMAND, respond=f"handle {n}")
-        await hark.until_texts(3, "6")
-        sent = [delivery.respond for delivery in hark.channel.sent if delivery.place.chat == "6"]
-        assert sent == ["handle 0", "handle 1", "handle 2"]
+async def test_what_only_they_see_is_answered_each_time(hark: Hark) -> None:
+    for n in range(3):
+        await hark.write("/status", sender="6", kind=InboundKind.COMMAND, respond=f"handle {n}")
+    await hark.until_texts(3, "6")
+    sent = [delivery.respond for delivery in hark.channel.sent if delivery.place.chat == "6"]
+    assert sent == ["handle 0", "handle 1", "handle 2"]
 
 
 def told_of(texts: Sequence[str]) -> list[str]:

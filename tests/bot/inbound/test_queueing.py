@@ -32,10 +32,7 @@ def in_group(hark: Hark, text: str, sender: str) -> InboundMessage:
 
 async def busy(hark: Hark, text: str = "one") -> Hang:
     """Write a message, and return while the model answers it."""
-    hang = Hang()
-    hark.model.add(hang, "first")
-    await hark.write(text)
-    await hang.entered()
+    hang = await hark.hanging(text, then="first")
     return hang
 
 
@@ -104,9 +101,7 @@ async def test_what_steers_while_a_model_answers_keeps_its_calls_from_beginning(
     tool = AskingTool()
     async with running(tmp_path, config=under("steer"), tools=lambda watch: [tool]) as hark:
         hang = Hang()
-        hark.model.add(hang, Call("ask", {"label": "it"}))
-        hark.model.add("As you like.")
-        await hark.write("do it")
+        await hark.write("do it", answers=[(hang, Call("ask", {"label": "it"})), "As you like."])
         await hang.entered()
         await hark.write("rather not")
         hang.release()
@@ -117,9 +112,7 @@ async def test_what_steers_while_a_model_answers_keeps_its_calls_from_beginning(
 async def test_what_steers_a_run_that_asks_waits_for_the_decision(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, config=under("steer"), tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("done")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "done"])
         ident = await approval(hark)
         await hark.write("and be quick")
         await lanes_idle()
@@ -147,8 +140,7 @@ async def test_a_guest_does_not_join_the_run_of_an_owner(tmp_path: Path) -> None
 async def test_the_newest_is_answered_instead(tmp_path: Path) -> None:
     async with running(tmp_path, config=under("interrupt")) as hark:
         hang = await busy(hark)
-        hark.model.add("second")
-        await hark.write("two")
+        await hark.write("two", answers=["second"])
         assert await hark.until_texts(1) == ["second"]
         await hark.until(lambda: len(hark.ends(session_of("1"))) == 2)
         assert [end.outcome for end in hark.ends(session_of("1"))] == [Outcome.ABORTED, Outcome.COMPLETED]
@@ -159,9 +151,7 @@ async def test_the_newest_is_answered_instead(tmp_path: Path) -> None:
 async def test_the_newest_ends_what_waits_for_a_decision_and_its_request(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, config=under("interrupt"), tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}))
-        hark.model.add("second")
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}), "second"])
         await approval(hark)
         await hark.write("something else")
         await hark.until(lambda: "second" in hark.channel.texts())

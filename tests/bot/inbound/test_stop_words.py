@@ -20,38 +20,28 @@ async def idle(hark: Hark) -> None:
 
 
 @pytest.mark.parametrize("word", ["stop", "STOP!!", " Abort. ", "cancel", "Arrête !", "停止。", "стоп"])
-async def test_a_word_alone_stops_in_any_case_and_language(tmp_path: Path, word: str) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello")
-        await hang.entered()
-        await hark.write("and more")
-        assert await command(hark, word) == "Stopped. 1 waiting message dropped."
-        assert [end.outcome for end in hark.ends(session_of("1"))] == [Outcome.ABORTED]
+async def test_a_word_alone_stops_in_any_case_and_language(word: str, hark: Hark) -> None:
+    await hark.hanging("hello")
+    await hark.write("and more")
+    assert await command(hark, word) == "Stopped. 1 waiting message dropped."
+    assert [end.outcome for end in hark.ends(session_of("1"))] == [Outcome.ABORTED]
 
 
-async def test_where_nothing_runs_that_is_said(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        assert await command(hark, "stop") == "Nothing was running."
-        assert not hark.model.requests
+async def test_where_nothing_runs_that_is_said(hark: Hark) -> None:
+    assert await command(hark, "stop") == "Nothing was running."
+    assert not hark.model.requests
 
 
 @pytest.mark.parametrize("text", ["stop it now", "don't stop", "stop\nstop"])
-async def test_with_other_words_it_is_a_message(tmp_path: Path, text: str) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("What should I stop?")
-        assert (await hark.say(text)).texts == ["What should I stop?"]
-        assert texts(hark.model.requests[0], "user")[0].endswith(f"\n{text}")
-        assert hark.stored.messages("kind", "state") == [("message", "done")]
+async def test_with_other_words_it_is_a_message(text: str, hark: Hark) -> None:
+    assert (await hark.say(text, answers=["What should I stop?"])).texts == ["What should I stop?"]
+    assert texts(hark.model.requests[0], "user")[0].endswith(f"\n{text}")
+    assert hark.stored.messages("kind", "state") == [("message", "done")]
 
 
 async def test_words_that_are_not_configured_stop_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, config={"queue": {"stop_words": ["Basta"]}}) as hark:
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello")
-        await hang.entered()
+        await hark.hanging("hello")
         await hark.write("stop")
         assert await command(hark, "basta!") == "Stopped. 1 waiting message dropped."
         assert hark.stored.texts(state="dropped") == ["stop"]
@@ -105,14 +95,12 @@ async def test_it_is_answered_while_a_tool_goes_on_that_cannot_be_stopped(tmp_pa
         return label
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", stubborn, watch)]) as hark:
-        hark.model.add(Call("act", {"label": "x"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act", {"label": "x"})])
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
         assert await command(hark, "stop") == "Stopped."
         assert not let_go.is_set()
         assert hark.stored.turns("state") == [("stopped",)]
-        hark.model.add("Next.")
-        await hark.write("go on")
+        await hark.write("go on", answers=["Next."])
         let_go.set()
         assert (await hark.until_texts(2))[1] == "Next."
 

@@ -71,8 +71,7 @@ def having(*servers: tuple[str, Json], **more: Any) -> Json:
 async def results(hark: Hark, *calls: Call, sender: str = "1") -> Sequence[ToolResult]:
     """Let the model make these calls; what it was told of them."""
     hark.model.add(*calls)
-    hark.model.add("done")
-    await hark.say("go", sender)
+    await hark.say("go", sender, answers=["done"])
     return hark.model.requests[-1].messages[-1].tool_results
 
 

@@ -88,8 +88,7 @@ async def test_what_is_secret_does_not_follow_to_another_host(
     async with McpHttp(plan) as other, McpHttp(plan, moved=other.url) as server:
         config = having(("s", {"url": server.url, "headers": {"Authorization": "Bearer hush-hush-hush"}}))
         async with running(tmp_path, config=config) as hark:
-            hark.model.add("done")
-            await hark.say("go")
+            await hark.say("go", answers=["done"])
             assert offered(hark) == {}
         assert server.seen
         assert other.seen == []
@@ -142,7 +141,6 @@ async def test_without_a_login_nothing_is_offered_and_the_log_says_what_to_do(
         McpHttp(plan, login=True) as server,
         running(tmp_path, config=having(("s", {"url": server.url}))) as hark,
     ):
-        hark.model.add("done")
-        await hark.say("go")
+        await hark.say("go", answers=["done"])
         assert offered(hark) == {}
     assert "hark mcp login s" in capsys.readouterr().out

@@ -127,8 +127,7 @@ async def test_stop_ends_a_call_at_once_and_the_server_is_told(tmp_path: Path) -
     os.mkfifo(pipe)
     stand_in = StandIn(tmp_path / "mcp", {"name": "slow", "does": {"reads": str(pipe)}})
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
-        hark.model.add(Call("s_slow", {}))
-        await hark.write("go")
+        await hark.write("go", answers=[Call("s_slow", {})])
         await until(lambda: stand_in.calls)
         await hark.write("/stop")
         await hark.until(lambda: hark.ends(session_of("1")), "the end")
@@ -220,8 +219,7 @@ async def test_untrusted_text_before_a_call_asks_a_person_unless_the_operator_sa
         await results(hark, Call("s_echo", {"a": "1"}))
         (found,) = await results(hark, Call("s_get_it", {}))
         assert not found.is_error
-        hark.model.add(Call("s_echo", {"a": "2"}))
-        await hark.write("again")
+        await hark.write("again", answers=[Call("s_echo", {"a": "2"})])
         await hark.until(lambda: any("because of: mcp “s”" in text for text in hark.channel.texts()), "the question")
         assert [one["params"]["arguments"] for one in stand_in.calls if one["params"]["name"] == "echo"] == [{"a": "1"}]
 
@@ -285,9 +283,7 @@ async def test_a_freeze_of_the_network_holds_calls(tmp_path: Path) -> None:
     )
     async with running(tmp_path, config=having(("s", stand_in.server))) as hark:
         await hark.service.parts.freezer.freeze("network", "somebody", "somewhere")
-        hark.model.add(Call("s_look", {}))
-        hark.model.add("done")
-        await hark.write("go")
+        await hark.write("go", answers=[Call("s_look", {}), "done"])
         await hark.until(lambda: hark.model.requests, "the request")
         await until(lambda: hark.service.parts.lanes.active == 0)
         assert stand_in.calls == []

@@ -152,8 +152,7 @@ def known(hark: Hark) -> dict[str, str]:
 async def searched(hark: Hark) -> None:
     """Search the room of the owner once, from when on it is watched."""
     write(hark, "MEMORY.md", "- the first\n")
-    hark.model.add("hm")
-    await hark.say("something")
+    await hark.say("something", answers=["hm"])
     await hark.until(lambda: known(hark) == {"MEMORY.md": "- the first"}, "the index")
 
 
@@ -210,6 +209,5 @@ async def test_memory_that_cannot_be_watched_is_found_all_the_same(
         await searched(hark)
         await hark.until(lambda: tried, "the watch")
         write(hark, "MEMORY.md", "- the plumber is called Okonkwo\n")
-        hark.model.add("hm")
-        await hark.say("who is the plumber?")
+        await hark.say("who is the plumber?", answers=["hm"])
         assert "Okonkwo" in "".join(recalled(hark))

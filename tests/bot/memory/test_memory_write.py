@@ -36,8 +36,7 @@ async def remember(hark: Hark, *before: Call, sender: str = "1", text: str = "")
     """Let the model remember something after other calls; returns what it is told."""
     for call in (*before, Call("memory_write", {"text": text}) if text else REMEMBER):
         hark.model.add(call)
-    hark.model.add("Done.")
-    await hark.say("remember that", sender)
+    await hark.say("remember that", sender, answers=["Done."])
     return told(hark)
 
 
@@ -52,83 +51,78 @@ async def pressed(hark: Hark, label: str, chat: str = "1", which: int = -1) -> N
     await hark.delivered()
 
 
-async def test_an_owner_remembers_and_takes_back(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        assert "Remembered in memory/2026-" in await remember(hark)
-        assert "Ann's birthday is on 3 May.\n" in files(hark)
-        shown = await command(hark, "/memory")
-        assert "1: `" in shown
-        assert "Ann's birthday" in shown
-        assert "a direct conversation" in shown
-        assert "1 memory is gone" in await command(hark, "/memory drop 1")
-        assert files(hark) == ""
-        assert "Ann's" not in await command(hark, "/memory")
+async def test_an_owner_remembers_and_takes_back(hark: Hark) -> None:
+    assert "Remembered in memory/2026-" in await remember(hark)
+    assert "Ann's birthday is on 3 May.\n" in files(hark)
+    shown = await command(hark, "/memory")
+    assert "1: `" in shown
+    assert "Ann's birthday" in shown
+    assert "a direct conversation" in shown
+    assert "1 memory is gone" in await command(hark, "/memory drop 1")
+    assert files(hark) == ""
+    assert "Ann's" not in await command(hark, "/memory")
 
 
-async def test_what_is_written_beside_untrusted_text_waits_until_it_is_kept(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        said = await remember(hark, Call("read", {"path": "letter.txt"}))
-        assert "Kept aside, because of: the file “letter.txt”" in said
-        assert files(hark) == ""
-        assert not asked(hark)
-        sent = len(hark.channel.sent)
-        await hark.write("/memory")
-        await hark.until(lambda: len(hark.channel.sent) == sent + 2)
-        assert "Ann's birthday" in hark.channel.sent[-1].body
-        assert "the file “letter.txt”" in hark.channel.sent[-1].body
-        assert [button.label for button in hark.channel.sent[-1].buttons] == ["Keep", "Drop"]
-        await pressed(hark, "Keep")
-        assert files(hark).count("Ann's birthday") == 1
-        await hark.delivered()
-        assert "was decided before" in await command(hark, "/memory keep 1")
-        assert files(hark).count("Ann's birthday") == 1
+async def test_what_is_written_beside_untrusted_text_waits_until_it_is_kept(hark: Hark) -> None:
+    put(hark)
+    said = await remember(hark, Call("read", {"path": "letter.txt"}))
+    assert "Kept aside, because of: the file “letter.txt”" in said
+    assert files(hark) == ""
+    assert not asked(hark)
+    sent = len(hark.channel.sent)
+    await hark.write("/memory")
+    await hark.until(lambda: len(hark.channel.sent) == sent + 2)
+    assert "Ann's birthday" in hark.channel.sent[-1].body
+    assert "the file “letter.txt”" in hark.channel.sent[-1].body
+    assert [button.label for button in hark.channel.sent[-1].buttons] == ["Keep", "Drop"]
+    await pressed(hark, "Keep")
+    assert files(hark).count("Ann's birthday") == 1
+    await hark.delivered()
+    assert "was decided before" in await command(hark, "/memory keep 1")
+    assert files(hark).count("Ann's birthday") == 1
 
 
-async def test_a_kept_memory_bears_its_sources_when_it_is_read_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        await remember(hark, Call("read", {"path": "letter.txt"}))
-        await command(hark, "/memory keep 1")
-        await command(hark, "/new")
-        (path,) = (hark.service.parts.workspace / "memory").glob("*.md")
-        hark.model.add(Call("read", {"path": f"memory/{path.name}"}))
-        hark.model.add(Call("schedule", {"every": "2h", "prompt": "look"}))
-        await hark.say("go on")
-        (shown,) = asked(hark)
-        assert "because of: the file “letter.txt" in shown
+async def test_a_kept_memory_bears_its_sources_when_it_is_read_again(hark: Hark) -> None:
+    put(hark)
+    await remember(hark, Call("read", {"path": "letter.txt"}))
+    await command(hark, "/memory keep 1")
+    await command(hark, "/new")
+    (path,) = (hark.service.parts.workspace / "memory").glob("*.md")
+    hark.model.add(Call("read", {"path": f"memory/{path.name}"}))
+    hark.model.add(Call("schedule", {"every": "2h", "prompt": "look"}))
+    await hark.say("go on")
+    (shown,) = asked(hark)
+    assert "because of: the file “letter.txt" in shown
 
 
-async def test_a_file_of_memories_bears_no_more_what_was_taken_back(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        await remember(hark, Call("read", {"path": "letter.txt"}), text="from the letter")
-        await command(hark, "/memory keep 1")
-        await command(hark, "/new")
-        await remember(hark, text="my own")
-        assert "1 memory is gone" in await command(hark, "/memory drop letter.txt")
-        assert "my own" in files(hark)
-        assert "from the letter" not in files(hark)
-        await command(hark, "/new")
-        (path,) = (hark.service.parts.workspace / "memory").glob("*.md")
-        hark.model.add(Call("read", {"path": f"memory/{path.name}"}))
-        hark.model.add(Call("schedule", {"every": "2h", "prompt": "look"}))
-        hark.model.add("Done.")
-        await hark.say("go on")
-        assert not asked(hark)
+async def test_a_file_of_memories_bears_no_more_what_was_taken_back(hark: Hark) -> None:
+    put(hark)
+    await remember(hark, Call("read", {"path": "letter.txt"}), text="from the letter")
+    await command(hark, "/memory keep 1")
+    await command(hark, "/new")
+    await remember(hark, text="my own")
+    assert "1 memory is gone" in await command(hark, "/memory drop letter.txt")
+    assert "my own" in files(hark)
+    assert "from the letter" not in files(hark)
+    await command(hark, "/new")
+    (path,) = (hark.service.parts.workspace / "memory").glob("*.md")
+    hark.model.add(Call("read", {"path": f"memory/{path.name}"}))
+    hark.model.add(Call("schedule", {"every": "2h", "prompt": "look"}))
+    hark.model.add("Done.")
+    await hark.say("go on")
+    assert not asked(hark)
 
 
-async def test_everything_of_one_source_is_taken_back(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        await remember(hark, text="mine")
-        await remember(hark, Call("read", {"path": "letter.txt"}), text="one")
-        await remember(hark, text="two")
-        await command(hark, "/memory keep 2")
-        assert "2 memories are gone" in await command(hark, "/memory drop LETTER.txt")
-        assert "one" not in files(hark)
-        assert "mine" in files(hark)
-        assert [one.entry[-5:] for one in await hark.service.parts.store.memories.of_room("")] == ["mine\n"]
+async def test_everything_of_one_source_is_taken_back(hark: Hark) -> None:
+    put(hark)
+    await remember(hark, text="mine")
+    await remember(hark, Call("read", {"path": "letter.txt"}), text="one")
+    await remember(hark, text="two")
+    await command(hark, "/memory keep 2")
+    assert "2 memories are gone" in await command(hark, "/memory drop LETTER.txt")
+    assert "one" not in files(hark)
+    assert "mine" in files(hark)
+    assert [one.entry[-5:] for one in await hark.service.parts.store.memories.of_room("")] == ["mine\n"]
 
 
 GROUP = Place(channel="telegram", account="bot", chat="-7", kind=ChatKind.GROUP)
@@ -161,42 +155,40 @@ async def test_what_a_group_remembers_waits_for_an_owner(tmp_path: Path) -> None
         assert "Ann's birthday" in files(hark, "groups/telegram--7")
 
 
-async def test_people_keep_what_is_theirs_and_owners_are_not_shown_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        room = "people/telegram-2"
-        await remember(hark, sender="2", text="I like tea")
-        assert "I like tea" in files(hark, room)
-        (hark.service.parts.workspace / room / "letter.txt").write_text("words")
-        await remember(hark, Call("read", {"path": "letter.txt"}), sender="2", text="I like milk")
-        assert "milk" not in files(hark, room)
-        assert "tea" not in await command(hark, "/memory")
-        assert "Say which" in await command(hark, "/memory keep 2")
-        await command(hark, "/memory keep 2", "2")
-        assert "milk" in files(hark, room)
-        assert "milk" in await command(hark, "/memory", "2")
+async def test_people_keep_what_is_theirs_and_owners_are_not_shown_it(hark: Hark) -> None:
+    room = "people/telegram-2"
+    await remember(hark, sender="2", text="I like tea")
+    assert "I like tea" in files(hark, room)
+    (hark.service.parts.workspace / room / "letter.txt").write_text("words")
+    await remember(hark, Call("read", {"path": "letter.txt"}), sender="2", text="I like milk")
+    assert "milk" not in files(hark, room)
+    assert "tea" not in await command(hark, "/memory")
+    assert "Say which" in await command(hark, "/memory keep 2")
+    await command(hark, "/memory keep 2", "2")
+    assert "milk" in files(hark, room)
+    assert "milk" in await command(hark, "/memory", "2")
 
 
-async def test_a_digest_comes_once_a_day_while_something_waits(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.time.advance(3 * DAY)
-        put(hark)
-        await remember(hark, Call("read", {"path": "letter.txt"}), text="first")
-        await remember(hark, text="second")
-        before = len(hark.channel.texts())
-        await tick(hark, DAY / 2)
-        assert len(hark.channel.texts()) == before
-        await passed(hark, DAY / 2, lambda: len(hark.channel.texts()) >= before + 3)
-        head, first, second = hark.channel.texts()[before:]
-        assert "2 memories wait" in head
-        assert "first" in first
-        assert "second" in second
-        await pressed(hark, "Keep", which=-2)
-        await pressed(hark, "Drop")
-        assert "first" in files(hark)
-        assert "second" not in files(hark)
-        before = len(hark.channel.texts())
-        await tick(hark, 2 * DAY)
-        assert hark.channel.texts()[before:] == [], "nothing waits any more"
+async def test_a_digest_comes_once_a_day_while_something_waits(hark: Hark) -> None:
+    hark.time.advance(3 * DAY)
+    put(hark)
+    await remember(hark, Call("read", {"path": "letter.txt"}), text="first")
+    await remember(hark, text="second")
+    before = len(hark.channel.texts())
+    await tick(hark, DAY / 2)
+    assert len(hark.channel.texts()) == before
+    await passed(hark, DAY / 2, lambda: len(hark.channel.texts()) >= before + 3)
+    head, first, second = hark.channel.texts()[before:]
+    assert "2 memories wait" in head
+    assert "first" in first
+    assert "second" in second
+    await pressed(hark, "Keep", which=-2)
+    await pressed(hark, "Drop")
+    assert "first" in files(hark)
+    assert "second" not in files(hark)
+    before = len(hark.channel.texts())
+    await tick(hark, 2 * DAY)
+    assert hark.channel.texts()[before:] == [], "nothing waits any more"
 
 
 async def test_people_get_a_digest_of_their_own(tmp_path: Path) -> None:
@@ -247,7 +239,8 @@ async def passed(hark: Hark, seconds: float, came: Callable[[], bool]) -> None:
     hark.time.advance(seconds)
 
     def later() -> bool:
-        hark.time.advance(61)  # each time: a look that began before may be under way still
+        if not hark.stored.open_deliveries():  # none gets old while it is on its way
+            hark.time.advance(61)  # each time: a look that began before may be under way still
         return came()
 
     await hark.until(later, "what is due")
@@ -256,8 +249,7 @@ async def passed(hark: Hark, seconds: float, came: Callable[[], bool]) -> None:
 async def test_a_beat_only_proposes(tmp_path: Path) -> None:
     async with running(tmp_path, config={"heartbeat": {"every": "30m"}}) as hark:
         put(hark, "HEARTBEAT.md", "- look at the letter")
-        hark.model.add("hello")
-        await hark.say("hello")
+        await hark.say("hello", answers=["hello"])
         await hark.until(lambda: hark.stored.jobs("job_id"), "the job of the heartbeat")
         hark.model.add(REMEMBER)
         hark.model.add("HEARTBEAT_OK")
@@ -281,15 +273,14 @@ async def test_a_start_brings_files_up_to_date_that_a_crash_left_behind(tmp_path
         assert files(hark) == (text if state == "keeping" else "")
 
 
-async def test_a_file_that_cannot_be_written_is_written_later(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        folder = hark.service.parts.workspace / "memory"
-        folder.rmdir() if folder.exists() else None
-        folder.write_text("in the way")
-        assert "as soon as that can be written" in await remember(hark)
-        folder.unlink()
-        await passed(hark, 0, lambda: hark.stored.memories() == [("kept",)])
-        assert files(hark).count("Ann's birthday") == 1
+async def test_a_file_that_cannot_be_written_is_written_later(hark: Hark) -> None:
+    folder = hark.service.parts.workspace / "memory"
+    folder.rmdir() if folder.exists() else None
+    folder.write_text("in the way")
+    assert "as soon as that can be written" in await remember(hark)
+    folder.unlink()
+    await passed(hark, 0, lambda: hark.stored.memories() == [("kept",)])
+    assert files(hark).count("Ann's birthday") == 1
 
 
 def _set(db: Any, state: str) -> None:

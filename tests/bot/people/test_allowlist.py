@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.inbound.test_commands import command
-from tests.service import running
+from tests.service import Hark, running
 
 CLOSED = {"owners": ["telegram:1"], "channels": {"telegram": {"dm": {"policy": "pairing", "allow_from": ["7"]}}}}
 
@@ -54,16 +54,15 @@ async def test_whoami_says_who_somebody_is(tmp_path: Path) -> None:
         assert (await command(hark, "/whoami", "6")).startswith("You are `telegram:6`, a guest, let in by an owner.")
 
 
-async def test_memory_lists_the_files_of_the_room(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        workspace = hark.service.parts.workspace
-        assert "memory/" not in await command(hark, "/memory")
-        (workspace / "MEMORY.md").write_text("# What I know\nThey like `lorem`.")
-        (workspace / "memory").mkdir(exist_ok=True)
-        for day in range(1, 33):
-            (workspace / "memory" / f"2026-07-{day:02}.md").write_text(f"Day {day}")
-        (workspace / "memory" / "link.md").symlink_to("/etc/passwd")
-        lines = (await command(hark, "/memory")).splitlines()
-        assert lines[0] == "- MEMORY.md, 32 bytes: `What I know`"
-        assert lines[1] == "- memory/2026-07-32.md, 6 bytes: `Day 32`", "a link is no file"
-        assert lines[-1] == "- and 2 older files in memory/"
+async def test_memory_lists_the_files_of_the_room(hark: Hark) -> None:
+    workspace = hark.service.parts.workspace
+    assert "memory/" not in await command(hark, "/memory")
+    (workspace / "MEMORY.md").write_text("# What I know\nThey like `lorem`.")
+    (workspace / "memory").mkdir(exist_ok=True)
+    for day in range(1, 33):
+        (workspace / "memory" / f"2026-07-{day:02}.md").write_text(f"Day {day}")
+    (workspace / "memory" / "link.md").symlink_to("/etc/passwd")
+    lines = (await command(hark, "/memory")).splitlines()
+    assert lines[0] == "- MEMORY.md, 32 bytes: `What I know`"
+    assert lines[1] == "- memory/2026-07-32.md, 6 bytes: `Day 32`", "a link is no file"
+    assert lines[-1] == "- and 2 older files in memory/"

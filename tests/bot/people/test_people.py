@@ -81,8 +81,7 @@ async def test_what_somebody_asked_for_ends_when_they_are_revoked(tmp_path: Path
     ran: list[str] = []
     async with running(tmp_path, config=PAIRING, tools=tools) as hark:
         await let_in(hark, "6", owner=True)
-        hark.model.add(hang, Call("act", {"label": "late"}))
-        await hark.write("act", sender="6")
+        await hark.write("act", sender="6", answers=[(hang, Call("act", {"label": "late"}))])
         await hang.entered()
         await hark.write("and again", "/status", sender="6")
         sent = len(await hark.until_texts(4, "6"))  # a command is answered at once
@@ -158,22 +157,21 @@ async def test_who_is_blocked_gets_in_nowhere_whatever_lets_them_in(tmp_path: Pa
 
 
 async def test_what_comes_while_it_is_being_stored_is_decided_by_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, hark: Hark
 ) -> None:
-    async with running(tmp_path) as hark:
-        people = hark.service.parts.store.people
-        stand = people.stand
+    people = hark.service.parts.store.people
+    stand = people.stand
 
-        async def meanwhile(*order: Any) -> Settled | None:
-            found = await stand(*order)
-            await hark.write("quick", sender="6")
-            return found
+    async def meanwhile(*order: Any) -> Settled | None:
+        found = await stand(*order)
+        await hark.write("quick", sender="6")
+        return found
 
-        monkeypatch.setattr(people, "stand", meanwhile)
-        await pairing(hark).stand("telegram:6", "block")
-        await hark.say("hello")
-        assert hark.channel.texts("6") == []
-        assert hark.stored.messages("state", sender="6") == [("dropped",)]
+    monkeypatch.setattr(people, "stand", meanwhile)
+    await pairing(hark).stand("telegram:6", "block")
+    await hark.say("hello")
+    assert hark.channel.texts("6") == []
+    assert hark.stored.messages("state", sender="6") == [("dropped",)]
 
 
 async def test_nothing_changes_where_it_cannot_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

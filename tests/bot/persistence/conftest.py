@@ -1,10 +1,12 @@
 """Runs each test of this folder against each store there is."""
 
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from bot.store.store import Store
 from tests.bot.persistence.contract import IMPLEMENTATIONS, Opens
 
 
@@ -12,3 +14,10 @@ from tests.bot.persistence.contract import IMPLEMENTATIONS, Opens
 def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Opens:
     """Opens the same store again and again."""
     return partial(IMPLEMENTATIONS[request.param], tmp_path)
+
+
+@pytest.fixture
+async def store(opens: Opens) -> AsyncIterator[Store]:
+    """A store that is open while the test lasts."""
+    async with opens() as made:
+        yield made

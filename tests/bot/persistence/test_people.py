@@ -132,24 +132,22 @@ async def test_who_is_shut_out_is_not_answered_any_more(opens: Opens) -> None:
         assert await store.people.known() == ([], [])
 
 
-async def test_what_others_asked_for_as_well_goes_on(opens: Opens) -> None:
-    async with opens() as store:
-        await store.inbox.accept([replace(said_by(sender), gathers=True) for sender in ("6", "7")])
-        turn = await claim(store)
-        assert len(turn.messages) == 2
-        done = await store.people.stand("telegram", "6", "blocked", TOLD, "")
-        assert done is not None
-        assert done.turns == (turn.turn_id,)
-        await store.turns.release(turn.run)
-        assert (await claim(store)).turn_id == turn.turn_id
+async def test_what_others_asked_for_as_well_goes_on(store: Store) -> None:
+    await store.inbox.accept([replace(said_by(sender), gathers=True) for sender in ("6", "7")])
+    turn = await claim(store)
+    assert len(turn.messages) == 2
+    done = await store.people.stand("telegram", "6", "blocked", TOLD, "")
+    assert done is not None
+    assert done.turns == (turn.turn_id,)
+    await store.turns.release(turn.run)
+    assert (await claim(store)).turn_id == turn.turn_id
 
 
-async def test_chats_that_moved_are_known_in_order(opens: Opens) -> None:
-    async with opens() as store:
-        await store.inbox.accept([AcceptedMessage(message=message(), session_key=KEY)])
-        moves = [ChatMoved(channel="telegram", account="bot", old_chat=a, new_chat=b) for a, b in ("12", "23")]
-        await store.inbox.accept(moves)
-        assert await store.people.known() == ([], moves)
+async def test_chats_that_moved_are_known_in_order(store: Store) -> None:
+    await store.inbox.accept([AcceptedMessage(message=message(), session_key=KEY)])
+    moves = [ChatMoved(channel="telegram", account="bot", old_chat=a, new_chat=b) for a, b in ("12", "23")]
+    await store.inbox.accept(moves)
+    assert await store.people.known() == ([], moves)
 
 
 GROUP = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)

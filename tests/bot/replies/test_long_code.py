@@ -137,24 +137,21 @@ class Narrow(Previewing):
 @pytest.mark.parametrize("mode", ["block", "preview", "off"])
 async def test_it_is_sent_in_the_order_of_the_answer(tmp_path: Path, mode: str) -> None:
     async with running(tmp_path, config=streaming(mode=mode), channel=CHANNEL, made=Narrow) as hark:
-        hark.model.add(Say(ANSWER, chunks=11))
-        await hark.say("?")
+        await hark.say("?", answers=[Say(ANSWER, chunks=11)])
         await hark.delivered()
         messages = [one for one in hark.channel.sent if one.action is not Action.EDIT]
         sent = [replace(one, body=body) for one, body in zip(messages, shown(hark.channel), strict=True)]
         assert_whole(sent)
         assert "".join(said for (said,) in hark.stored.deliveries("said")) == ANSWER
         assert sent[1].source == sent[2].source
-        hark.model.add("Yes.")
-        await hark.say("sure?")
+        await hark.say("sure?", answers=["Yes."])
         assert CODE in [message.text for message in hark.model.requests[-1].messages][1]
 
 
 async def test_where_no_files_are_sent_it_comes_in_messages(tmp_path: Path) -> None:
     given = CHANNEL | {"actions": frozenset({Action.SEND})}
     async with running(tmp_path, channel=given, made=Narrow) as hark:
-        hark.model.add(ANSWER)
-        await hark.say("?")
+        await hark.say("?", answers=[ANSWER])
         assert len(hark.channel.sent) > 4
         assert all(line in "".join(hark.channel.texts()) for line in LINES)
 
@@ -173,8 +170,7 @@ async def test_a_file_that_was_planned_before_a_crash_is_sent_once_and_the_answe
     async with running(tmp_path, config=config, channel=CHANNEL, made=Narrow) as hark:
         hark.channel.on_send = busy
         more = "\n\n".join(f"{n} {BEHIND * 10}" for n in range(4))
-        hark.model.add(Say(beginning + more, chunks=[beginning, more]), Hang())
-        await hark.write("?")
+        await hark.write("?", answers=[(Say(beginning + more, chunks=[beginning, more]), Hang())])
         await hark.until(lambda: any(file for (file,) in hark.stored.deliveries("file")))
     sent += hark.channel.sent
     async with running(tmp_path, config=config, channel=CHANNEL, made=Narrow) as hark:
@@ -214,8 +210,7 @@ async def test_a_file_that_was_sent_beside_code_is_not_sent_again_after_a_restar
     given: Json = {"channel": CHANNEL, "made": Narrow, "tools": lambda watch: [ScriptedTool("act", hang, watch)]}
     async with running(tmp_path, **given) as hark:
         (tmp_path / "workspace" / "plot.png").write_bytes(b"x")
-        hark.model.add(Say(f"{ANSWER}\nMEDIA: plot.png"), Call("act", {"label": "a"}))
-        await hark.write("?")
+        await hark.write("?", answers=[(Say(f"{ANSWER}\nMEDIA: plot.png"), Call("act", {"label": "a"}))])
         await hark.until(lambda: hark.stored.calls(state="running"))
         await hark.delivered()
         assert [one for one in seen(hark.channel.sent) if len(one) < 10] == ["code-1.py", "plot.png"]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agent.events import RunRef
 from agent.journal import Step
-from agent.message import Text, Usage
-from bot.persistence.turns import Said, Turn, TurnKind
+from agent.message import Text
+from bot.persistence.turns import Said
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.directives import Directives
@@ -23,7 +23,7 @@ from channels.settings import Beats, ReplyTo, Streaming
 from channels.sources import answer, tool_message
 from channels.telegram.render import bodies
 from tests.bot.pairs import pairs
-from tests.bot.store.opened import whole
+from tests.bot.store.opened import a_turn, whole
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
@@ -55,22 +55,8 @@ def replies(
     question = InboundMessage(
         origin=Origin(place=place, message_id="7"), event_key="m:1:7", kind=InboundKind.MESSAGE, text="?", sent_at=0
     )
-    turn = Turn(
-        run=RunRef(run_id="t", turn_id="t", session_key="s", attempt=1),
-        kind=TurnKind.REPLY,
-        transcript_id="t",
-        messages=(question,),
-        conv_id=1,
-        place=place,
-        step=0,
-        usage=Usage(),
-        ran=0,
-        entries=(),
-        prompt=None,
-        fingerprint=None,
-        more=False,
-        said=(Said(source=answer("t", 1, 0), text="x", step=1),) if spoken else (),
-    )
+    said = (Said(source=answer("t", 1, 0), text="x", step=1),) if spoken else ()
+    turn = a_turn("t", transcript_id="t", messages=(question,), conv_id=1, place=place, said=said)
     return Replies(turn, channel, cutting, replying, iter(range(10**6)).__next__)
 
 
@@ -155,12 +141,9 @@ async def test_a_stream_that_breaks_at_any_delta_is_delivered_whole(tmp_path: Pa
 async def test_nothing_goes_out_before_an_answer_is_whole_where_that_is_wanted(tmp_path: Path) -> None:
     streaming = {"min_chars": 1, "max_chars": 64, "break": "message_end"}
     async with running(tmp_path, config={"channels": {"telegram": {"streaming": streaming}}}) as hark:
-        hark.model.add(Say(MARKDOWN), Break())
-        hark.model.add("A short answer.")
-        reply = await hark.say("everything, please")
+        reply = await hark.say("everything, please", answers=[(Say(MARKDOWN), Break()), "A short answer."])
         assert reply.texts == ["A short answer."]
-        hark.model.add(Say(MARKDOWN))
-        reply = await hark.say("everything, please")
+        reply = await hark.say("everything, please", answers=[Say(MARKDOWN)])
         assert len(reply.texts) > 3
         assert visible("".join(reply.texts)) == visible(MARKDOWN)
 

@@ -68,8 +68,7 @@ async def previewed(hark: Hark, gate: Gate, deltas: int, frames: int = 0) -> Pre
 
 async def test_a_fast_model_fills_messages(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.model.add(Say(TEXT))
-        texts = (await hark.say("a long one")).texts
+        texts = (await hark.say("a long one", answers=[Say(TEXT)])).texts
     assert "".join("".join(texts).split()) == "".join(TEXT.split())
     assert len(TEXT) > 9000
     assert len(texts) <= 4
@@ -78,8 +77,7 @@ async def test_a_fast_model_fills_messages(tmp_path: Path) -> None:
 
 async def test_explicit_sizes_hold(tmp_path: Path) -> None:
     async with running(tmp_path, config=streaming(min_chars=100, max_chars=700)) as hark:
-        hark.model.add(Say(TEXT))
-        texts = (await hark.say("a long one")).texts
+        texts = (await hark.say("a long one", answers=[Say(TEXT)])).texts
     assert max(map(len, texts)) <= 700
 
 
@@ -105,8 +103,7 @@ async def test_what_is_whole_goes_out_when_the_model_pauses(tmp_path: Path) -> N
 async def test_nothing_is_said_before_the_whole(tmp_path: Path, fields: dict[str, str]) -> None:
     gate = Gate()
     async with running(tmp_path, config=streaming(**fields)) as hark:
-        hark.model.add(Say(TEXT, chunks=[TEXT[:-1], TEXT[-1]], gate=gate))
-        await hark.write("a long one")
+        await hark.write("a long one", answers=[Say(TEXT, chunks=[TEXT[:-1], TEXT[-1]], gate=gate)])
         gate.let(1)
         await hark.until(lambda: any(getattr(event, "delta", "") == TEXT[:-1] for event in hark.events))
         assert not hark.channel.sent
@@ -120,8 +117,7 @@ async def test_a_preview_grows_and_its_last_edit_is_the_answer(tmp_path: Path) -
     gate = Gate()
     text = "The answer begins here and is long enough. It goes on. And on. The end."
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(text, chunks=[text[:42], text[42:54], text[54:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:54], text[54:]], gate=gate)])
         channel = await previewed(hark, gate, 1)
         assert [sent.action for sent in channel.sent] == [Action.SEND]
         await hark.time.until_pause(1.0, 2)  # one is of the outbox
@@ -140,8 +136,7 @@ async def test_an_answer_has_few_frames(tmp_path: Path) -> None:
     pauses = [1.0, *accumulate([1.0] + [1.3] * 11, mul)]
     words = [f"word {n} of an answer that grows. " for n in range(40)]
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say("".join(words), chunks=words, gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say("".join(words), chunks=words, gate=gate)])
         channel = await previewed(hark, gate, 2)
         await hark.time.until_pause(1.0, 2)
         for count in range(1, 30):
@@ -166,8 +161,7 @@ async def test_a_preview_that_is_refused_costs_nothing(tmp_path: Path) -> None:
 
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
         hark.channel.on_send = refuses
-        hark.model.add(Say(text, chunks=[text[:42], text[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:]], gate=gate)])
         gate.let(1)
         await hark.until(lambda: hark.stored.deliveries("state") == [("failed",)])
         gate.open()
@@ -186,8 +180,7 @@ async def test_a_preview_that_somebody_has_deleted_is_a_message_again(tmp_path: 
 
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
         hark.channel.on_send = refuses
-        hark.model.add(Say(text, chunks=[text[:42], text[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:]], gate=gate)])
         await previewed(hark, gate, 1)
         gate.open()
         await hark.until(lambda: hark.stored.turns(state="done"))
@@ -200,8 +193,7 @@ async def test_a_preview_of_what_is_never_said_goes_away(tmp_path: Path) -> None
     gate = Gate()
     text = "The answer begins here and is long enough."
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(f"{text} more", chunks=[text, " more"], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(f"{text} more", chunks=[text, " more"], gate=gate)])
         await previewed(hark, gate, 1)
         await hark.write("/stop")
         await hark.until(lambda: hark.stored.turns(state="stopped"))
@@ -213,9 +205,7 @@ async def test_a_stream_that_breaks_goes_on_in_the_same_message(tmp_path: Path) 
     gate = Gate()
     text = "The answer begins here and is long enough. The end."
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(text[:42], chunks=[text[:42]], gate=gate), Break())
-        hark.model.add(text)
-        await hark.write("a question")
+        await hark.write("a question", answers=[(Say(text[:42], chunks=[text[:42]], gate=gate), Break()), text])
         await previewed(hark, gate, 1)
         gate.open()
         await hark.model.until_requests(1)
@@ -241,8 +231,7 @@ async def test_a_draft_is_no_message(tmp_path: Path) -> None:
     async with running(tmp_path, config=streaming(mode="preview", preview="draft"), made=Drafting) as hark:
         channel = hark.channel
         assert isinstance(channel, Drafting)
-        hark.model.add(Say(text, chunks=[text[:42], text[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:]], gate=gate)])
         gate.let(1)
         await hark.until(lambda: channel.frames)
         gate.open()
@@ -252,26 +241,22 @@ async def test_a_draft_is_no_message(tmp_path: Path) -> None:
         assert [(sent.action, sent.body) for sent in channel.sent] == [(Action.SEND, text)]
 
 
-async def test_silence_sends_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        for text in ("NO_REPLY", "**no_reply**", '{"action": "NO_REPLY"}'):
-            hark.model.add(Say(text, chunks=list(text)))
-            assert (await hark.say("?")).texts == []
-        hark.model.add(Say("NO_REPLY\n\nOn second thoughts: yes.", chunks=5))
-        assert (await hark.say("?")).texts == ["On second thoughts: yes."]
+async def test_silence_sends_nothing(hark: Hark) -> None:
+    for text in ("NO_REPLY", "**no_reply**", '{"action": "NO_REPLY"}'):
+        assert (await hark.say("?", answers=[Say(text, chunks=list(text))])).texts == []
+    hark.model.add(Say("NO_REPLY\n\nOn second thoughts: yes.", chunks=5))
+    assert (await hark.say("?")).texts == ["On second thoughts: yes."]
 
 
-async def test_a_tag_chooses_the_message_and_a_line_sends_a_file(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        (tmp_path / "workspace" / "plot.png").write_bytes(b"x")
-        hark.model.add("[[reply_to:77]]Here it is.\nMEDIA: plot.png\nMEDIA: ../secret")
-        texts = (await hark.say("?")).texts
-        assert texts[:2] == ["Here it is.", ""]
-        assert "could not be sent" in texts[2]
-        first, file = hark.channel.sent[:2]
-        assert first.reply_to == "77"
-        assert file.file is not None
-        assert file.file.name == "plot.png"
+async def test_a_tag_chooses_the_message_and_a_line_sends_a_file(tmp_path: Path, hark: Hark) -> None:
+    (tmp_path / "workspace" / "plot.png").write_bytes(b"x")
+    texts = (await hark.say("?", answers=["[[reply_to:77]]Here it is.\nMEDIA: plot.png\nMEDIA: ../secret"])).texts
+    assert texts[:2] == ["Here it is.", ""]
+    assert "could not be sent" in texts[2]
+    first, file = hark.channel.sent[:2]
+    assert first.reply_to == "77"
+    assert file.file is not None
+    assert file.file.name == "plot.png"
 
 
 async def nothing() -> None:
@@ -295,9 +280,7 @@ SENT = "The report is ready: 4 pages, 2 tables, and one picture of the new house
 )
 async def test_what_a_tool_has_said_is_not_said_again(tmp_path: Path, answer: str, texts: Sequence[str]) -> None:
     async with running(tmp_path, tools=lambda watch: [SendingTool(lambda: hark.service, whole=True)]) as hark:
-        hark.model.add(Call("send", {"label": SENT}))
-        hark.model.add(Say(answer))
-        assert (await hark.say("?")).texts == [SENT, *texts]
+        assert (await hark.say("?", answers=[Call("send", {"label": SENT}), Say(answer)])).texts == [SENT, *texts]
         said = hark.stored.deliveries("cause", "unless", state="expired")
         assert len(said) == (not texts)
         assert all(cause == "said already" and unless.startswith("tool:") for cause, unless in said)
@@ -314,22 +297,19 @@ async def test_what_a_tool_failed_to_say_is_said(tmp_path: Path) -> None:
         assert SENT in (await hark.say("?")).texts
 
 
-async def test_an_answer_that_is_repeated_whole_is_said_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(SENT, Call("read", {"path": "none"}))
-        hark.model.add(Say(f"**{SENT}**"), Call("read", {"path": "none"}))
-        hark.model.add(f"{SENT} And more.")
-        assert (await hark.say("?")).texts == [SENT, f"{SENT} And more."]
-        assert hark.stored.deliveries("cause", source=Like("turn:%:s2:b0")) == [("said already",)]
+async def test_an_answer_that_is_repeated_whole_is_said_once(hark: Hark) -> None:
+    hark.model.add(SENT, Call("read", {"path": "none"}))
+    hark.model.add(Say(f"**{SENT}**"), Call("read", {"path": "none"}))
+    hark.model.add(f"{SENT} And more.")
+    assert (await hark.say("?")).texts == [SENT, f"{SENT} And more."]
+    assert hark.stored.deliveries("cause", source=Like("turn:%:s2:b0")) == [("said already",)]
 
 
 async def test_a_restart_remembers_what_a_tool_said(tmp_path: Path) -> None:
     gate = Gate()
     tool = SendingTool(lambda: hark.service, whole=True)
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
-        hark.model.add(Call("send", {"label": SENT}))
-        hark.model.add(Say("x", gate=gate))
-        await hark.write("?")
+        await hark.write("?", answers=[Call("send", {"label": SENT}), Say("x", gate=gate)])
         await hark.model.until_requests(2)
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         hark.model.add(SENT)

@@ -70,8 +70,7 @@ async def test_what_is_set_is_said_shown_and_kept(tmp_path: Path) -> None:
         hark.model.add(Think("So it is."), "yes")
         assert (await hark.say("?")).texts == ["> So it is.", "yes", "10 tokens in, 5 out"]
         assert await command(hark, "/reasoning off") == "Reasoning is off."
-        hark.model.add(Think("So it is."), "yes")
-        assert (await hark.say("?")).texts == ["yes", "10 tokens in, 5 out"]
+        assert (await hark.say("?", answers=[(Think("So it is."), "yes")])).texts == ["yes", "10 tokens in, 5 out"]
 
 
 async def test_calls_of_a_batch_are_one_message_without_a_sound_before_they_run(tmp_path: Path) -> None:
@@ -179,13 +178,11 @@ async def test_long_reasoning_is_one_message_or_comes_while_it_is_written(tmp_pa
     gate = Gate()
     async with running(tmp_path) as hark:
         await command(hark, "/reasoning on")
-        hark.model.add(Think(LONG), "yes")
-        quote, answer = (await hark.say("?")).texts
+        quote, answer = (await hark.say("?", answers=[(Think(LONG), "yes")])).texts
         assert (quote[:9], quote[-1], answer) == ("> Step 0.", "…", "yes")
         assert 1400 < len(quote) < 1500
         await command(hark, "/reasoning stream")
-        hark.model.add(Think(LONG, chunks=7, gate=gate), "yes")
-        await hark.write("?")
+        await hark.write("?", answers=[(Think(LONG, chunks=7, gate=gate), "yes")])
         gate.let(6)
         early = (await hark.until_texts(7))[4:]
         assert hark.model.active == 1
@@ -250,8 +247,7 @@ async def test_reasoning_between_two_blocks_does_not_part_them(tmp_path: Path) -
     config = {"channels": {"telegram": {"streaming": {"min_chars": 1, "max_chars": 64}}}}
     async with running(tmp_path, config=config) as hark:
         await command(hark, "/reasoning stream")
-        hark.model.add(Say(first), Think(LONG), Say(rest))
-        reply = await hark.say("?")
+        reply = await hark.say("?", answers=[(Say(first), Think(LONG), Say(rest))])
         asides = [text.startswith(">") for text in reply.texts]
         assert asides != sorted(asides)
         assert asides != sorted(asides, reverse=True)
@@ -278,8 +274,7 @@ async def test_it_is_renewed_while_the_run_works_and_ends_with_its_last_block(tm
     time = LoopTime()
     async with running(tmp_path, channel=TYPING) as hark:
         gate = Gate()
-        hark.model.add(Say("There.", chunks=1, gate=gate))
-        await hark.write("hello")
+        await hark.write("hello", answers=[Say("There.", chunks=1, gate=gate)])
         await gate.reached()
         for shown in (1, 2, 3):
             await hark.until(lambda shown=shown: len(hark.channel.log) == shown)
@@ -294,14 +289,10 @@ async def test_it_is_renewed_while_the_run_works_and_ends_with_its_last_block(tm
 async def test_it_ends_before_a_sentence_about_a_failure_and_at_a_stop(tmp_path: Path) -> None:
     time = LoopTime()
     async with running(tmp_path, channel=TYPING) as hark:
-        hark.model.add(Fail(404))
-        await hark.say("hello")
+        await hark.say("hello", answers=[Fail(404)])
         await time.advance(20)
         assert [kind for kind, _ in hark.channel.log] == ["working", "send"]
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("hello")
-        await hang.entered()
+        await hark.hanging("hello")
         await hark.until(lambda: len(hark.channel.log) == 3)
         await hark.write("/stop")
         await hark.until_texts(2)
@@ -372,9 +363,7 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
         return label
 
     async with running(tmp_path, config=ACK, tools=lambda watch: [ScriptedTool("act", act, watch)]) as hark:
-        hark.model.add(Call("act", {"label": "it"}))
-        hark.model.add("There.")
-        await hark.write("hello")
+        await hark.write("hello", answers=[Call("act", {"label": "it"}), "There."])
         await hark.until(lambda: planned(hark) == ["👀", "", "👌"], "the end")
     assert changes(hark) == ["👀>🤔 on 1", "🤔>⚡ on 1"]
 
@@ -382,8 +371,7 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
 async def test_it_says_that_a_person_is_awaited(tmp_path: Path) -> None:
     asking = AskingTool()
     async with running(tmp_path, config=ACK, tools=lambda watch: [asking]) as hark:
-        hark.model.add(Call("ask", {"label": "shut it"}))
-        await hark.write("hello")
+        await hark.write("hello", answers=[Call("ask", {"label": "shut it"})])
         await approval(hark)
         await hark.until(lambda: changes(hark)[-1:] != [] and changes(hark)[-1].endswith(">🙏 on 1"), "the sign")
         assert planned(hark) == ["👀"]
@@ -391,16 +379,14 @@ async def test_it_says_that_a_person_is_awaited(tmp_path: Path) -> None:
 
 async def test_a_failure_stays(tmp_path: Path) -> None:
     async with running(tmp_path, config=ACK) as hark:
-        hark.model.add(Fail(404))
-        await hark.write("hello")
+        await hark.write("hello", answers=[Fail(404)])
         await hark.until(lambda: planned(hark) == ["👀", "", "😢"], "the end")
 
 
 @pytest.mark.parametrize(("ack", "last"), [({"emoji": "👀"}, ""), ({"scope": "all"}, "There.")])
 async def test_it_stays_as_it_is_where_nothing_is_configured(tmp_path: Path, ack: dict[str, object], last: str) -> None:
     async with running(tmp_path, config={"channels": {"telegram": {"ack": ack}}}) as hark:
-        hark.model.add("There.")
-        await hark.write("hello")
+        await hark.write("hello", answers=["There."])
         await hark.until(lambda: hark.channel.sent and hark.channel.sent[-1].body == last, "the end")
         await hark.delivered()
     assert changes(hark) == []

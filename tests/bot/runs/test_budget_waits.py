@@ -32,8 +32,7 @@ async def press(hark: Hark, label: str, chat: str = "1") -> None:
 
 async def spent(hark: Hark, sender: str = "1") -> None:
     """Use the budget up, and park a turn."""
-    hark.model.add("one")
-    assert (await hark.say("first", sender=sender)).outcome is Outcome.COMPLETED
+    assert (await hark.say("first", sender=sender, answers=["one"])).outcome is Outcome.COMPLETED
     hark.stored.spoil("UPDATE usage SET input=1000")
     assert (await hark.say("second", sender=sender)).outcome is Outcome.PARKED
 

@@ -11,22 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import BudgetReached
-from agent.events import Outcome, RunRef
+from agent.events import Outcome
 from agent.message import Usage
 from agent.models.base import ModelSpec, ThinkingLevel
 from bot.clock import Clock
 from bot.config.budget import Budget, Limit
 from bot.config.prices import Prices
 from bot.gateway.usage import UsageReport
-from bot.persistence.turns import Turn, TurnKind
 from bot.persistence.usage import Spent
 from bot.runs.budgets import Budgets
-from channels.message import ChatKind, Place
 from tests.bot.background.test_beats import BEATS, checklist, say_hello, tick
 from tests.bot.background.test_schedule import call, command, due
-from tests.bot.store.opened import opened
+from tests.bot.store.opened import a_turn, opened
 from tests.scripted_model import ScriptedModel
-from tests.service import running, session_of
+from tests.service import Hark, running, session_of
 from tests.standins.script import Break, Call, Fail, Gate, Hang, Say
 from tests.watch import lanes_idle
 
@@ -53,9 +51,7 @@ def budget(**scopes: Any) -> Mapping[str, Any]:
 
 async def test_each_call_has_a_row(tmp_path: Path) -> None:
     async with running(tmp_path, config=PRICED) as hark:
-        hark.model.add(Call("read", {"path": "a.txt"}))
-        hark.model.add("done")
-        await hark.say("look")
+        await hark.say("look", answers=[Call("read", {"path": "a.txt"}), "done"])
         row = (session_of("1"), "telegram:1", "", "test/scripted", 10, 5, 0.006)
         columns = ("session_key", "sender", "job_id", "model", "input", "output", "money")
         assert hark.stored.usage(*columns) == [row, row]
@@ -98,8 +94,7 @@ async def test_what_thinking_adds_to_an_answer_is_reserved(tmp_path: Path) -> No
 async def test_a_turn_that_reaches_its_budget_keeps_what_it_has_done(tmp_path: Path) -> None:
     need = await most(tmp_path / "before")
     async with running(tmp_path, config=budget(turn={"tokens": need + 30})) as hark:
-        hark.model.add(Call("write", {"path": "a.txt", "content": "kept " * 100}))
-        reply = await hark.say("x")
+        reply = await hark.say("x", answers=[Call("write", {"path": "a.txt", "content": "kept " * 100})])
         assert reply.outcome is Outcome.PARKED
         assert "The budget of a turn is reached" in reply.texts[-1]
         assert (hark.service.parts.workspace / "a.txt").exists()
@@ -116,8 +111,7 @@ async def test_the_day_of_this_machine_begins_at_midnight_also_over_a_restart(tm
     need = await most(tmp_path / "before")
     config = budget(bot={"tokens": need + 300})
     async with running(tmp_path, config=config) as hark:
-        hark.model.add("one")
-        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        assert (await hark.say("x", answers=["one"])).outcome is Outcome.COMPLETED
         hark.stored.spoil("UPDATE usage SET input=500")
         time = hark.time
     async with running(tmp_path, config=config, time=time) as hark:
@@ -135,10 +129,8 @@ async def test_money_is_counted_by_price(tmp_path: Path) -> None:
 async def test_a_person_has_the_same_budget_in_all_conversations(tmp_path: Path) -> None:
     need = await most(tmp_path / "before")
     async with running(tmp_path, config=budget(user={"tokens": need + 10})) as hark:
-        hark.model.add("one")
-        await hark.say("x")
-        hark.model.add("two")
-        assert (await hark.say("x", sender="2")).outcome is Outcome.COMPLETED
+        await hark.say("x", answers=["one"])
+        assert (await hark.say("x", sender="2", answers=["two"])).outcome is Outcome.COMPLETED
         assert (await hark.say("x")).outcome is Outcome.PARKED
 
 
@@ -146,9 +138,7 @@ async def test_a_call_waits_for_those_that_have_reserved_what_they_will_not_take
     need = await most(tmp_path / "before")
     gate = Gate()
     async with running(tmp_path, config=budget(bot={"tokens": need + 100})) as hark:
-        hark.model.add(Say("one", gate=gate))
-        hark.model.add("two")
-        await hark.write("x", sender="1")
+        await hark.write("x", sender="1", answers=[Say("one", gate=gate), "two"])
         await hark.model.until_requests(1)
         await hark.write("x", sender="2")
         await hark.until(lambda: hark.service.parts.lanes.active == 2, "both runs")
@@ -157,40 +147,31 @@ async def test_a_call_waits_for_those_that_have_reserved_what_they_will_not_take
         assert await hark.until_texts(1, "2") == ["two"]
 
 
-async def test_a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Fail(400, "invalid_request_error"))
-        await hark.say("x")
-        assert hark.stored.usage() == []
-        hark.model.add(Say("word " * 300), Break(after_chunks=8))
-        hark.model.add("rest")
-        await hark.say("x")
-        (broken, whole) = hark.stored.usage("input", "output")
-        assert broken[0] > 100
-        assert broken[1] > 0
-        assert whole == (10, 5)
+async def test_a_refused_call_has_used_nothing_and_a_broken_one_what_is_known_of_it(hark: Hark) -> None:
+    await hark.say("x", answers=[Fail(400, "invalid_request_error")])
+    assert hark.stored.usage() == []
+    await hark.say("x", answers=[(Say("word " * 300), Break(after_chunks=8)), "rest"])
+    (broken, whole) = hark.stored.usage("input", "output")
+    assert broken[0] > 100
+    assert broken[1] > 0
+    assert whole == (10, 5)
 
 
-async def test_an_empty_answer_that_is_asked_for_again_counts_as_a_call(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("")
-        hark.model.add("rest")
-        await hark.say("x")
-        assert hark.channel.texts() == ["rest"]
-        assert len(hark.stored.usage()) == 2
+async def test_an_empty_answer_that_is_asked_for_again_counts_as_a_call(hark: Hark) -> None:
+    await hark.say("x", answers=["", "rest"])
+    assert hark.channel.texts() == ["rest"]
+    assert len(hark.stored.usage()) == 2
 
 
-async def test_a_stopped_call_counts_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Hang())
-        await hark.write("x")
-        await hark.model.until_requests(1)
-        await hark.write("/stop")
-        await hark.until(lambda: not hark.model.active, "the stop")
-        await hark.delivered()
-        (found,) = hark.stored.usage("input", "model")
-        assert found[0] > 100
-        assert found[1] == "test/scripted"
+async def test_a_stopped_call_counts_once(hark: Hark) -> None:
+    await hark.write("x", answers=[Hang()])
+    await hark.model.until_requests(1)
+    await hark.write("/stop")
+    await hark.until(lambda: not hark.model.active, "the stop")
+    await hark.delivered()
+    (found,) = hark.stored.usage("input", "model")
+    assert found[0] > 100
+    assert found[1] == "test/scripted"
 
 
 _CALL = st.tuples(st.integers(0, 900), st.integers(1, 100), st.integers(0, 3))
@@ -198,25 +179,6 @@ _INSERT = (
     "INSERT INTO usage (at, turn_id, session_key, sender, job_id, model, input, cache_read, cache_write, output)"
     " VALUES (?,?,'','','','m',?,0,0,0)"
 )
-
-
-def a_turn(turn_id: str) -> Turn:
-    """A turn that nobody wrote."""
-    return Turn(
-        run=RunRef(run_id=turn_id, turn_id=turn_id, session_key="s", attempt=1),
-        kind=TurnKind.REPLY,
-        transcript_id="",
-        messages=(),
-        conv_id=0,
-        place=Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT),
-        step=0,
-        usage=Usage(),
-        ran=0,
-        entries=(),
-        prompt=None,
-        fingerprint=None,
-        more=False,
-    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -249,8 +211,7 @@ async def test_parallel_turns_are_never_over_the_budget(calls: list[tuple[int, i
 async def test_a_report_of_a_day_begins_at_midnight(tmp_path: Path) -> None:
     need = await most(tmp_path / "before")
     async with running(tmp_path, config=budget(session={"tokens": need})) as hark:
-        hark.model.add("one")
-        assert (await hark.say("x")).outcome is Outcome.COMPLETED
+        assert (await hark.say("x", answers=["one"])).outcome is Outcome.COMPLETED
         hark.time.advance(24 * 3600)
         report = await UsageReport(hark.service.parts.store, hark.service.parts.clock).view()
         assert [one.calls for one in report.today_by_model] == []

@@ -18,7 +18,7 @@ from channels.base import NotAccepted
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence
-from tests.bot.store.opened import KEY, accept, answering, claim, opened
+from tests.bot.store.opened import KEY, accept, accept_and_claim, answering, opened
 from tests.scripted_model import Call
 from tests.service import Hark, running, session_of, starts
 from tests.standins.script import Fail, Gate, Hang, Say
@@ -28,8 +28,7 @@ from tests.watch import PATIENCE, lanes_idle
 
 async def test_a_turn_of_a_person_goes_on_after_a_crash(tmp_path: Path) -> None:
     async with opened(tmp_path / "state") as store:
-        await accept(store, "hello")
-        await claim(store)
+        await accept_and_claim(store, "hello")
     async with running(tmp_path) as hark:
         hark.model.add("Here I am.")
         assert await hark.until_texts(1) == ["Here I am."]
@@ -45,24 +44,20 @@ async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await lanes_idle()
         assert hark.stored.turns("state", "outcome", "error_kind") == [("stopped", "aborted", "restart")]
-        hark.model.add("At your service.")
-        assert (await hark.say("hello")).texts == ["At your service."]
+        assert (await hark.say("hello", answers=["At your service."])).texts == ["At your service."]
         assert len(hark.model.requests) == 1
 
 
-async def test_what_steered_a_run_that_failed_before_reading_it_is_answered(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang, Fail(400, message="no such thing"))
-        hark.model.add("Blue it is.")
-        await hark.write("paint it red")
-        await hang.entered()
-        (turn,) = hark.stored.turns("turn_id", state="running")[0]
-        assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
-        hang.release()
-        await hark.until(lambda: len(hark.ends(session_of("1"))) == 2, "the end of both turns")
-        assert hark.model.requests[-1].messages[-1].text.endswith("no, blue")
-        assert {state for (state,) in hark.stored.messages("state")} <= {"done", "dropped"}
+async def test_what_steered_a_run_that_failed_before_reading_it_is_answered(hark: Hark) -> None:
+    hang = Hang()
+    await hark.write("paint it red", answers=[(hang, Fail(400, message="no such thing")), "Blue it is."])
+    await hang.entered()
+    (turn,) = hark.stored.turns("turn_id", state="running")[0]
+    assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
+    hang.release()
+    await hark.until(lambda: len(hark.ends(session_of("1"))) == 2, "the end of both turns")
+    assert hark.model.requests[-1].messages[-1].text.endswith("no, blue")
+    assert {state for (state,) in hark.stored.messages("state")} <= {"done", "dropped"}
 
 
 # The beginning of a run is told once, also when the store cannot write before the run can be prepared.
@@ -176,34 +171,32 @@ async def test_what_is_not_accepted_is_not_begun_and_keeps_no_place(tmp_path: Pa
         assert len(hark.model.requests) == asked + 1
 
 
-async def test_whoever_wrote_may_leave_before_it_is_accepted(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("the lanes are open")
-        writing = asyncio.create_task(hark.write("hello"))
-        await asyncio.sleep(0)
-        writing.cancel()
-        await hark.until_texts(2)
-        await lanes_idle()
-        assert set(hark.stored.turns("state", "crashes")) == {("done", 0)}
+async def test_whoever_wrote_may_leave_before_it_is_accepted(hark: Hark) -> None:
+    await hark.say("the lanes are open")
+    writing = asyncio.create_task(hark.write("hello"))
+    await asyncio.sleep(0)
+    writing.cancel()
+    await hark.until_texts(2)
+    await lanes_idle()
+    assert set(hark.stored.turns("state", "crashes")) == {("done", 0)}
 
 
-async def test_all_of_a_batch_is_answered(tmp_path: Path) -> None:
+async def test_all_of_a_batch_is_answered(hark: Hark) -> None:
     """What stands behind the first message of its session, also of another sort."""
-    async with running(tmp_path) as hark:
-        await hark.say("the lanes are open", "3")
-        hang = Hang()
-        hark.model.on("one", hang)
-        await hark.accept(
-            hark.message("one"),
-            hark.message("two"),
-            hark.message("three", "2"),
-            hark.message("beat", kind=InboundKind.WAKE),
-        )
-        await hang.entered()
-        hang.release()
-        await hark.until(lambda: len(hark.model.requests) == 5)
-        await lanes_idle()
-        assert len(hark.ends(session_of("1"))) == 3
+    await hark.say("the lanes are open", "3")
+    hang = Hang()
+    hark.model.on("one", hang)
+    await hark.accept(
+        hark.message("one"),
+        hark.message("two"),
+        hark.message("three", "2"),
+        hark.message("beat", kind=InboundKind.WAKE),
+    )
+    await hang.entered()
+    hang.release()
+    await hark.until(lambda: len(hark.model.requests) == 5)
+    await lanes_idle()
+    assert len(hark.ends(session_of("1"))) == 3
 
 
 # Every 30 seconds the service looks into its store for what a signal that was lost has left there.
@@ -217,37 +210,33 @@ async def unheard(hark: Hark, text: str, kind: InboundKind = InboundKind.MESSAGE
     return answer.seq
 
 
-async def test_a_message_that_nobody_was_told_of_is_answered(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.default = "Here."
-        await hark.say("The lanes are open.", sender="2")
-        await hark.time.until_pause(SWEEP_EVERY)
-        await unheard(hark, "hello?")
-        await hark.say("I am heard", sender="2")
-        assert hark.channel.texts() == []
-        hark.time.advance(SWEEP_EVERY)
-        assert await hark.until_texts(1) == ["Here."]
+async def test_a_message_that_nobody_was_told_of_is_answered(hark: Hark) -> None:
+    hark.model.default = "Here."
+    await hark.say("The lanes are open.", sender="2")
+    await hark.time.until_pause(SWEEP_EVERY)
+    await unheard(hark, "hello?")
+    await hark.say("I am heard", sender="2")
+    assert hark.channel.texts() == []
+    hark.time.advance(SWEEP_EVERY)
+    assert await hark.until_texts(1) == ["Here."]
 
 
-async def test_a_delivery_that_nobody_was_told_of_is_sent(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.time.until_pause(SWEEP_EVERY)
-        seq = await unheard(hark, "/help", InboundKind.COMMAND)
-        await hark.service.parts.store.commands.answer(
-            seq, [Planned(source=sentence("cmd"), body="Some help.", nonce=1)]
-        )
-        hark.time.advance(SWEEP_EVERY - 1)
-        await hark.write("hello", sender="2")
-        await hark.until_texts(1, "2")
-        assert hark.channel.texts() == []
-        hark.time.advance(1)
-        assert await hark.until_texts(1) == ["Some help."]
-        await hark.delivered()
+async def test_a_delivery_that_nobody_was_told_of_is_sent(hark: Hark) -> None:
+    await hark.time.until_pause(SWEEP_EVERY)
+    seq = await unheard(hark, "/help", InboundKind.COMMAND)
+    await hark.service.parts.store.commands.answer(seq, [Planned(source=sentence("cmd"), body="Some help.", nonce=1)])
+    hark.time.advance(SWEEP_EVERY - 1)
+    await hark.write("hello", sender="2")
+    await hark.until_texts(1, "2")
+    assert hark.channel.texts() == []
+    hark.time.advance(1)
+    assert await hark.until_texts(1) == ["Some help."]
+    await hark.delivered()
 
 
 # Processes that outlive the service are ended at its next start, whatever became of their turns.
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
+watches_processes = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
 # On the host, since a sandbox ends what it holds with its own processes.
 EXEC: dict[str, Any] = {"tools": {"exec": {"allowlist": ["/**"]}}}
@@ -272,6 +261,7 @@ def ended(process: int, seconds: float = PATIENCE) -> bool:
     return bool(select.select([process], [], [], seconds)[0])
 
 
+@watches_processes
 @pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped, not cancelled yet"])
 async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stopped: bool) -> None:
     home, after = tmp_path / "before", tmp_path / "after"
@@ -293,8 +283,8 @@ async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stop
     os.close(process)
 
 
+@watches_processes
 async def test_a_call_that_has_ended_leaves_no_process_to_look_for(tmp_path: Path) -> None:
     async with running(tmp_path, config=EXEC) as hark:
-        hark.model.add(Call("exec", {"command": "true"}), "done")
-        await hark.say("go")
+        await hark.say("go", answers=[(Call("exec", {"command": "true"}), "done")])
         assert hark.stored.calls("state", "pid") == [("done", None)]

@@ -30,8 +30,7 @@ def stuck(watch: Watch) -> list[ScriptedTool]:
 
 
 async def begin_call(hark: Hark) -> None:
-    hark.model.add(Call("act", {"label": "a"}, id="one"))
-    await hark.write("do it")
+    await hark.write("do it", answers=[Call("act", {"label": "a"}, id="one")])
     await hark.until(lambda: any(isinstance(event, ToolExecutionUpdate) for event in hark.events), "the call")
 
 
@@ -67,8 +66,7 @@ async def test_a_drained_call_has_an_end(tmp_path: Path) -> None:
 
 
 async def begin_answer(hark: Hark) -> None:
-    hark.model.add(Say(f"{FIRST}\n\nand a rest that"), Hang())
-    await hark.write("write")
+    await hark.write("write", answers=[(Say(f"{FIRST}\n\nand a rest that"), Hang())])
     await hark.until_texts(1)
 
 
@@ -82,12 +80,11 @@ def check_cut_answer(hark: Hark, *, told: bool) -> None:
     assert [(event.id, event.cut) for event in ends] == ([(end["id"], True)] if told else [])
 
 
-async def test_a_stopped_answer_has_start_and_end(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await begin_answer(hark)
-        await hark.write("/stop")
-        await hark.until(lambda: hark.ends(session_of("1")))
-        check_cut_answer(hark, told=True)
+async def test_a_stopped_answer_has_start_and_end(hark: Hark) -> None:
+    await begin_answer(hark)
+    await hark.write("/stop")
+    await hark.until(lambda: hark.ends(session_of("1")))
+    check_cut_answer(hark, told=True)
 
 
 async def test_a_drained_answer_has_start_and_end_and_the_rest_has_its_own(tmp_path: Path) -> None:
@@ -122,35 +119,27 @@ async def test_progress_is_told_at_once(tmp_path: Path) -> None:
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", look, watch)]) as hark:
         subscription = hark.service.parts.bus.subscribe()
-        hark.model.add(Call("act", {"label": "a"}, id="one"))
-        hark.model.add("Done.")
-        await hark.say("do it")
+        await hark.say("do it", answers=[Call("act", {"label": "a"}, id="one"), "Done."])
     assert seen[-1] == "tool_execution_update"
 
 
 # An answer that breaks off ends with an event, so that whoever shows it live knows what of it counts.
 
 
-async def test_a_broken_answer_ends_with_what_was_planned_of_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Say(f"{FIRST}\n\nand a rest that"), Break())
-        hark.model.add("The end.")
-        reply = await hark.say("write")
-        kinds = (MessageStart, MessageEnd, Notice)
-        assert [type(event) for event in reply.events if isinstance(event, kinds)] == [
-            *(MessageStart, MessageEnd, Notice),
-            *(MessageStart, MessageEnd),
-        ]
-        cut, whole = reply.of(MessageEnd)
-        assert (cut.cut, cut.step, whole.cut, whole.step) == (True, 1, False, 2)
-        assert cut.text.strip() == "\n".join(reply.texts[:-1]).strip()
-        kept = [event["id"] for event in hark.stored.events() if event["type"] == "message_end"]
-        assert kept == [cut.id, whole.id]
+async def test_a_broken_answer_ends_with_what_was_planned_of_it(hark: Hark) -> None:
+    reply = await hark.say("write", answers=[(Say(f"{FIRST}\n\nand a rest that"), Break()), "The end."])
+    kinds = (MessageStart, MessageEnd, Notice)
+    assert [type(event) for event in reply.events if isinstance(event, kinds)] == [
+        *(MessageStart, MessageEnd, Notice),
+        *(MessageStart, MessageEnd),
+    ]
+    cut, whole = reply.of(MessageEnd)
+    assert (cut.cut, cut.step, whole.cut, whole.step) == (True, 1, False, 2)
+    assert cut.text.strip() == "\n".join(reply.texts[:-1]).strip()
+    kept = [event["id"] for event in hark.stored.events() if event["type"] == "message_end"]
+    assert kept == [cut.id, whole.id]
 
 
-async def test_a_broken_answer_of_which_nothing_was_planned_never_existed(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Say("a rest that"), Break())
-        hark.model.add("The end.")
-        reply = await hark.say("write")
-        assert [end.cut for end in reply.of(MessageEnd)] == [False]
+async def test_a_broken_answer_of_which_nothing_was_planned_never_existed(hark: Hark) -> None:
+    reply = await hark.say("write", answers=[(Say("a rest that"), Break()), "The end."])
+    assert [end.cut for end in reply.of(MessageEnd)] == [False]

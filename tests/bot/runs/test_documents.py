@@ -150,8 +150,7 @@ async def test_a_document_is_shown_and_read_on_by_page(tmp_path: Path, monkeypat
         assert "; 9 pages; from page 4 on: `read` with page\n<file>\n## Page 1\nThis is side 1\n" in shown
         assert "its text cannot be read: it is damaged" in shown
         path = next(word.rstrip(";") for word in shown.split() if word.startswith("media/"))
-        hark.model.add(Call("read", {"path": path, "page": 8}))
-        await hark.say("go on")
+        await hark.say("go on", answers=[Call("read", {"path": path, "page": 8})])
         (result,) = hark.model.requests[-1].messages[-1].parts
         read = getattr(result, "text", "")
         assert "## Page 8\nThis is side 8\n\n## Page 9\nThis is side 9\n[Pages 8 to 9 of 9.]" in read

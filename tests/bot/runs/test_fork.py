@@ -23,9 +23,7 @@ async def reply(hark: Hark, text: str, to: str, *, by_me: bool) -> str:
 async def test_a_copy_goes_on_with_the_same_prefix_and_the_old_one_stays(tmp_path: Path) -> None:
     async with served(tmp_path) as hark:
         await hark.say("one")
-        hark.model.add(Call("read", {"path": "USER.md"}))
-        hark.model.add("read")
-        await hark.say("two")
+        await hark.say("two", answers=[Call("read", {"path": "USER.md"}), "read"])
         before, lines = hark.model.requests[-1], hark.stored.entries("body")
         (tmp_path / "workspace" / "SOUL.md").write_text("Be somebody else.")
         (old,) = {row for (row,) in hark.stored.entries("transcript_id")}
@@ -52,8 +50,7 @@ async def test_it_ends_with_the_message_that_was_replied_to(tmp_path: Path) -> N
         await hark.accept(asked)
         await hark.until_texts(1)
         await hark.delivered()
-        hark.model.add("two it is")
-        await hark.say("two")
+        await hark.say("two", answers=["two it is"])
         await hark.say("three")
         assert "from that message" in await reply(hark, "/fork", "2", by_me=True)
         await hark.say("other")
@@ -68,9 +65,7 @@ async def test_a_turn_under_way_is_not_copied_and_ends_in_the_old_one(tmp_path: 
     async with served(tmp_path) as hark:
         await hark.say("one")
         hang = Hang()
-        hark.model.add(Call("read", {"path": "USER.md"}))
-        hark.model.add(hang, "two it is")
-        await hark.write("two")
+        await hark.write("two", answers=[Call("read", {"path": "USER.md"}), (hang, "two it is")])
         await hang.entered()
         assert "We go on in a copy" in await order(hark, "/fork")
         hang.release()

@@ -13,7 +13,7 @@ from bot.runs.runner import PAUSE
 from tests.bot.background.test_due_times import settle
 from tests.bot.background.test_schedule import command
 from tests.service import Hark, Labelled, ScriptedTool, running, session_of
-from tests.standins.script import Break, Call, Gate, Hang, Say
+from tests.standins.script import Break, Call, Gate, Say
 from tests.stored import disk_full
 from tests.watch import Watch, lanes_idle
 
@@ -40,8 +40,7 @@ async def test_a_freeze_in_the_middle_of_a_stream_and_what_was_said_meanwhile(tm
     config = {"channels": {"telegram": {"streaming": {"min_chars": 1}}}, "queue": {"mode": "followup"}}
     async with running(tmp_path, config=config) as hark:
         gate = Gate()
-        hark.model.add(Say("The first part.\n\n", 1), Say("The second part.", 1, gate))
-        await hark.write("tell me")
+        await hark.write("tell me", answers=[(Say("The first part.\n\n", 1), Say("The second part.", 1, gate))])
         await gate.reached()
         told = await freeze(hark)
         assert told.startswith("Everything is frozen")
@@ -80,8 +79,7 @@ async def test_a_batch_stops_between_two_calls_and_goes_on_with_the_second(tmp_p
         return made
 
     async with running(tmp_path, tools=tools) as hark:
-        hark.model.add(Call("act", {"label": "one"}), Call("act", {"label": "two"}))
-        await hark.write("do both")
+        await hark.write("do both", answers=[(Call("act", {"label": "one"}), Call("act", {"label": "two"}))])
         await entered.wait()
         await freeze(hark, "tools")
         release.set()
@@ -110,9 +108,7 @@ async def test_only_calls_that_reach_out_wait_for_the_network(tmp_path: Path) ->
 
     async with running(tmp_path, tools=tools) as hark:
         assert "models are asked as before" in await freeze(hark, "network")
-        hark.model.add(Call("act", {"label": "here"}))
-        hark.model.add(Call("act", {"label": "out"}))
-        await hark.write("do both")
+        await hark.write("do both", answers=[Call("act", {"label": "here"}), Call("act", {"label": "out"})])
         await hark.until(lambda: "reach out are frozen" in hark.channel.texts()[-1], "the line about it")
         await idle(hark)
         assert made[0].begun == ["here"]
@@ -131,8 +127,7 @@ async def test_a_call_that_runs_is_ended_by_a_freeze_of_everything(tmp_path: Pat
         return ""
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", act, watch)]) as hark:
-        hark.model.add(Call("act", {"label": "one"}))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act", {"label": "one"})])
         await entered.wait()
         await freeze(hark)
         await idle(hark)
@@ -142,24 +137,22 @@ async def test_a_call_that_runs_is_ended_by_a_freeze_of_everything(tmp_path: Pat
         await hark.until(lambda: "what became of it" in hark.channel.texts()[-1], "the answer")
 
 
-async def test_a_send_that_waits_does_not_go_out_and_commands_are_answered(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.wait = 5.0
-        hark.model.add("the answer")
-        await hark.write("ask")
-        await hark.until(lambda: hark.stored.turns(state="done"), "the end of the turn")
-        await hark.write("/freeze")
-        await hark.until(lambda: hark.stored.everything()["freeze"], "the freeze")
-        hark.channel.wait = 0.0
-        hark.time.advance(5)
-        await hark.until_texts(1)
-        assert "Everything is frozen" in hark.channel.texts()[0]
-        assert "idle" in await command(hark, "/status")
-        assert hark.stored.deliveries("body", state="planned") == [("the answer",)]
-        await hark.write("/thaw")
-        *_, answer, thawed = await hark.until_texts(4)
-        assert answer == "the answer"  # in the order in which they were planned
-        assert "In order there go on: 1 delivery." in thawed
+async def test_a_send_that_waits_does_not_go_out_and_commands_are_answered(hark: Hark) -> None:
+    hark.channel.wait = 5.0
+    await hark.write("ask", answers=["the answer"])
+    await hark.until(lambda: hark.stored.turns(state="done"), "the end of the turn")
+    await hark.write("/freeze")
+    await hark.until(lambda: hark.stored.everything()["freeze"], "the freeze")
+    hark.channel.wait = 0.0
+    hark.time.advance(5)
+    await hark.until_texts(1)
+    assert "Everything is frozen" in hark.channel.texts()[0]
+    assert "idle" in await command(hark, "/status")
+    assert hark.stored.deliveries("body", state="planned") == [("the answer",)]
+    await hark.write("/thaw")
+    *_, answer, thawed = await hark.until_texts(4)
+    assert answer == "the answer"  # in the order in which they were planned
+    assert "In order there go on: 1 delivery." in thawed
 
 
 async def test_it_holds_over_a_restart_and_tells_nobody_twice(tmp_path: Path) -> None:
@@ -186,8 +179,7 @@ async def test_it_holds_over_a_restart_and_tells_nobody_twice(tmp_path: Path) ->
 
 async def test_no_beat_is_fired_and_the_next_one_comes_after_the_thaw(tmp_path: Path) -> None:
     async with running(tmp_path, config={"heartbeat": {"every": "30m", "prompt": "look around"}}) as hark:
-        hark.model.add("hello")
-        await hark.say("hi")
+        await hark.say("hi", answers=["hello"])
         await freeze(hark, "beats")
         hark.time.advance(3600)
         await settle(hark)
@@ -198,46 +190,40 @@ async def test_no_beat_is_fired_and_the_next_one_comes_after_the_thaw(tmp_path: 
         await hark.until(lambda: hark.stored.firings(outcome="quiet"), "the beat")
 
 
-async def test_who_is_no_owner_does_not_freeze(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add("I cannot do that.")
-        assert (await hark.say("/freeze", sender="2")).texts == ["I cannot do that."]
-        assert hark.stored.everything()["freeze"] == []
+async def test_who_is_no_owner_does_not_freeze(hark: Hark) -> None:
+    assert (await hark.say("/freeze", sender="2", answers=["I cannot do that."])).texts == ["I cannot do that."]
+    assert hark.stored.everything()["freeze"] == []
 
 
-async def test_a_run_that_was_claimed_just_before_is_given_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path) as hark:
-        parts = hark.service.parts
-        claim = parts.lanes.runner.claim
+async def test_a_run_that_was_claimed_just_before_is_given_back(monkeypatch: pytest.MonkeyPatch, hark: Hark) -> None:
+    parts = hark.service.parts
+    claim = parts.lanes.runner.claim
 
-        async def just_before(session_key: str, *, background: bool, until: int) -> Turn | None:
-            turn = await claim(session_key, background=background, until=until)
-            monkeypatch.undo()
-            await parts.freezer.freeze("all", "somebody", "somewhere")
-            return turn
+    async def just_before(session_key: str, *, background: bool, until: int) -> Turn | None:
+        turn = await claim(session_key, background=background, until=until)
+        monkeypatch.undo()
+        await parts.freezer.freeze("all", "somebody", "somewhere")
+        return turn
 
-        monkeypatch.setattr(parts.lanes.runner, "claim", just_before)
-        await hark.write("one")
-        await hark.until(lambda: hark.stored.turns(state="queued", epoch=1), "the turn in the queue")
-        await hark.until_texts(1)
-        assert hark.model.requests == []
-        hark.model.add("answered")
-        await command(hark, "/thaw")
-        await hark.until(lambda: hark.channel.texts()[-1] == "answered", "the answer")
-        assert hark.stored.turns("state", "crashes") == [("done", 0)]
+    monkeypatch.setattr(parts.lanes.runner, "claim", just_before)
+    await hark.write("one")
+    await hark.until(lambda: hark.stored.turns(state="queued", epoch=1), "the turn in the queue")
+    await hark.until_texts(1)
+    assert hark.model.requests == []
+    hark.model.add("answered")
+    await command(hark, "/thaw")
+    await hark.until(lambda: hark.channel.texts()[-1] == "answered", "the answer")
+    assert hark.stored.turns("state", "crashes") == [("done", 0)]
 
 
-async def test_a_stop_drops_what_a_freeze_keeps(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await freeze(hark)
-        await hark.write("one")
-        await hark.until_texts(2)
-        assert "1" in await command(hark, "/stop")
-        await command(hark, "/thaw")
-        await idle(hark)
-        assert hark.model.requests == []
+async def test_a_stop_drops_what_a_freeze_keeps(hark: Hark) -> None:
+    await freeze(hark)
+    await hark.write("one")
+    await hark.until_texts(2)
+    assert "1" in await command(hark, "/stop")
+    await command(hark, "/thaw")
+    await idle(hark)
+    assert hark.model.requests == []
 
 
 async def test_a_run_without_its_turn_asks_no_model(tmp_path: Path) -> None:
@@ -249,8 +235,7 @@ async def test_a_run_without_its_turn_asks_no_model(tmp_path: Path) -> None:
         return "did it"
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", act, watch)]) as hark:
-        hark.model.add(Call("act"))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act")])
         await entered.wait()
         await hark.service.parts.store.freezes.freeze("all", "somebody", "somewhere")  # nobody cancels the run
         release.set()
@@ -263,19 +248,15 @@ async def test_a_run_without_its_turn_asks_no_model(tmp_path: Path) -> None:
         assert hark.stored.turns("state", "crashes") == [("done", 0)]
 
 
-async def test_a_model_that_failed_is_not_asked_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hang = Hang()
-        hark.model.add(hang, Break())
-        await hark.write("ask")
-        await hang.entered()
-        await hark.service.parts.store.freezes.freeze("all", "somebody", "somewhere")
-        hang.release()
-        await idle(hark)
-        assert len(hark.model.requests) == 1
-        hark.model.add("done")
-        await command(hark, "/thaw")
-        await hark.until(lambda: hark.channel.texts()[-1] == "done", "the answer")
+async def test_a_model_that_failed_is_not_asked_again(hark: Hark) -> None:
+    hang = await hark.hanging("ask", then=Break())
+    await hark.service.parts.store.freezes.freeze("all", "somebody", "somewhere")
+    hang.release()
+    await idle(hark)
+    assert len(hark.model.requests) == 1
+    hark.model.add("done")
+    await command(hark, "/thaw")
+    await hark.until(lambda: hark.channel.texts()[-1] == "done", "the answer")
 
 
 async def test_what_reads_the_web_reaches_out_whoever_wrote_the_address(tmp_path: Path) -> None:
@@ -291,8 +272,7 @@ async def test_what_reads_the_web_reaches_out_whoever_wrote_the_address(tmp_path
 
     async with running(tmp_path, tools=tools) as hark:
         await freeze(hark, "network")
-        hark.model.add(Call("act"))
-        await hark.write("read it")
+        await hark.write("read it", answers=[Call("act")])
         await hark.until(lambda: "reach out are frozen" in hark.channel.texts()[-1], "the line about it")
         await idle(hark)
         assert made[0].begun == []
@@ -314,8 +294,7 @@ async def test_what_was_stopped_is_queued_as_soon_as_the_store_can_write(tmp_pat
         return ""
 
     async with running(tmp_path, probe=fail, tools=lambda watch: [ScriptedTool("act", act, watch)]) as hark:
-        hark.model.add(Call("act"))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("act")])
         await entered.wait()
         await hark.write("/freeze")
         await hark.until(lambda: full.is_set() and hark.service.parts.store.failure, "the full disk")
@@ -328,21 +307,19 @@ async def test_what_was_stopped_is_queued_as_soon_as_the_store_can_write(tmp_pat
         assert hark.stored.turns("state", "crashes") == [("queued", 0)]
 
 
-async def test_commands_in_the_background_end_with_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(tmp_path) as hark:
-        ended: list[tuple[str, str]] = []
-        monkeypatch.setattr(hark.service.parts.background, "stop", lambda key, below="": ended.append((key, below)))
-        await freeze(hark, "tools")
-        assert ended == []
-        await freeze(hark)
-        assert ended == [("", "agent:")]
-        assert session_of("1").startswith("agent:")
+async def test_commands_in_the_background_end_with_everything(monkeypatch: pytest.MonkeyPatch, hark: Hark) -> None:
+    ended: list[tuple[str, str]] = []
+    monkeypatch.setattr(hark.service.parts.background, "stop", lambda key, below="": ended.append((key, below)))
+    await freeze(hark, "tools")
+    assert ended == []
+    await freeze(hark)
+    assert ended == [("", "agent:")]
+    assert session_of("1").startswith("agent:")
 
 
-async def test_nothing_else_asks_a_model(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello")
-        await freeze(hark)
-        asked = len(hark.model.requests)
-        assert await command(hark, "/compact") == freeze_words.COMPACT
-        assert len(hark.model.requests) == asked
+async def test_nothing_else_asks_a_model(hark: Hark) -> None:
+    await hark.say("hello")
+    await freeze(hark)
+    asked = len(hark.model.requests)
+    assert await command(hark, "/compact") == freeze_words.COMPACT
+    assert len(hark.model.requests) == asked

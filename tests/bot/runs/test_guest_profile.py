@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from agent.events import RunRef
-from agent.message import Usage
 from agent.tools.registry import GUEST
 from bot.people.access import OWNER, PERSON
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
-from bot.persistence.turns import Turn, TurnKind
+from bot.persistence.turns import TurnKind
 from bot.runs.permissions import FOR_GUESTS, NO_OWNER, NOT_OWNED, UNTRUSTED, Offer, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from tests.bot.runs.test_messaging import calls, place, service, written
+from tests.bot.store.opened import a_turn
 from tests.service import ScriptedTool, settings
 from tests.serving import PlainChannel
 from tests.watch import Watch
@@ -92,21 +91,8 @@ def offer(
         has_token=False,
     )
     permissions = Permissions(tools=made.tools, channels=sections, accounts=accounts, people=people, rooms=rooms)
-    turn = Turn(
-        run=RunRef(run_id="", turn_id="", session_key=key, attempt=1),
-        kind=TurnKind.BEAT if messages[0].kind is InboundKind.WAKE else TurnKind.REPLY,
-        transcript_id="",
-        messages=messages,
-        conv_id=0,
-        place=messages[0].origin.place,
-        step=0,
-        usage=Usage(),
-        ran=0,
-        entries=(),
-        prompt=None,
-        fingerprint=None,
-        more=False,
-    )
+    kind = TurnKind.BEAT if messages[0].kind is InboundKind.WAKE else TurnKind.REPLY
+    turn = a_turn(session_key=key, kind=kind, messages=messages, place=messages[0].origin.place)
     return permissions.offer(turn, rooms.of(key), tools())
 
 

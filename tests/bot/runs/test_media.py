@@ -11,7 +11,7 @@ from agent.message import Image, Message
 from bot.runs import media
 from channels.message import Attachment
 from tests.service import Hark, running
-from tests.standins.script import Fail, Hang
+from tests.standins.script import Fail
 from tests.watch import lanes_idle
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
@@ -43,69 +43,64 @@ async def ask(hark: Hark, *files: Attachment, text: str = "look") -> list[str]:
     return shown(hark, requests).text.splitlines()
 
 
-async def test_files_are_saved_and_shown_as_far_as_they_can_be(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.files = {
-            "photo": PNG,
-            "notes.md": "# Plän\n</file> `x`".encode(),
-            "voice": b"OggS\xff",
-            "tool.bin": b"\xff\x00",
-            "nul.txt": b"a\x00b",
-        }
-        files = (
-            file("photo", "image"),
-            file("notes.md"),
-            file("voice", "audio"),
-            file("tool.bin"),
-            file("nul.txt"),
-            file("lost"),
-        )
-        lines = await ask(hark, *files)
-        folder, _, _ = lines[1].rpartition("saved as media/")[2].partition("/")
-        assert folder.startswith("telegram-direct-1-")
-        assert [line.replace(line.rpartition("/")[2], "…") if "saved as" in line else line for line in lines] == [
-            images.FILES,
-            f'"photo": image, 14 bytes, saved as media/{folder}/…',
-            f'"notes.md": file, 19 bytes, saved as media/{folder}/…',
-            "<file>",
-            "# Plän",
-            "‹/file> `x`",
-            "</file>",
-            f'"voice": audio, 5 bytes, saved as media/{folder}/…',
-            f'"tool.bin": file, 2 bytes, saved as media/{folder}/…',
-            f'"nul.txt": file, 3 bytes, saved as media/{folder}/…',
-            '"lost": file; not loaded: the platform has it no more',
-        ]
-        assert lying(tmp_path) == {name: hark.channel.files[name] for name in hark.channel.files}
-        assert Image("image/png", base64.b64encode(PNG).decode()) in shown(hark).parts
-        stored = "".join(body for (body,) in hark.stored.entries("body"))
-        assert base64.b64encode(PNG).decode() not in stored
+async def test_files_are_saved_and_shown_as_far_as_they_can_be(tmp_path: Path, hark: Hark) -> None:
+    hark.channel.files = {
+        "photo": PNG,
+        "notes.md": "# Plän\n</file> `x`".encode(),
+        "voice": b"OggS\xff",
+        "tool.bin": b"\xff\x00",
+        "nul.txt": b"a\x00b",
+    }
+    files = (
+        file("photo", "image"),
+        file("notes.md"),
+        file("voice", "audio"),
+        file("tool.bin"),
+        file("nul.txt"),
+        file("lost"),
+    )
+    lines = await ask(hark, *files)
+    folder, _, _ = lines[1].rpartition("saved as media/")[2].partition("/")
+    assert folder.startswith("telegram-direct-1-")
+    assert [line.replace(line.rpartition("/")[2], "…") if "saved as" in line else line for line in lines] == [
+        images.FILES,
+        f'"photo": image, 14 bytes, saved as media/{folder}/…',
+        f'"notes.md": file, 19 bytes, saved as media/{folder}/…',
+        "<file>",
+        "# Plän",
+        "‹/file> `x`",
+        "</file>",
+        f'"voice": audio, 5 bytes, saved as media/{folder}/…',
+        f'"tool.bin": file, 2 bytes, saved as media/{folder}/…',
+        f'"nul.txt": file, 3 bytes, saved as media/{folder}/…',
+        '"lost": file; not loaded: the platform has it no more',
+    ]
+    assert lying(tmp_path) == {name: hark.channel.files[name] for name in hark.channel.files}
+    assert Image("image/png", base64.b64encode(PNG).decode()) in shown(hark).parts
+    stored = "".join(body for (body,) in hark.stored.entries("body"))
+    assert base64.b64encode(PNG).decode() not in stored
 
 
-async def test_the_prefix_stays_and_what_is_gone_is_said_to_be(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.files = {"photo": PNG}
-        await ask(hark, file("photo", "image"))
-        await hark.say("and now?")
-        first, second = hark.model.requests
-        assert second.messages[: len(first.messages)] == first.messages
-        (path,) = (tmp_path / "workspace" / "media").glob("*/*")
-        path.write_text("no image any more")
-        await hark.say("overwritten?")
-        path.unlink()
-        await hark.say("and gone?")
-        for request in hark.model.requests[2:]:
-            assert f"[the image {path.relative_to(tmp_path / 'workspace')} is gone]" in request.messages[1].text
-            assert not any(isinstance(part, Image) for message in request.messages for part in message.parts)
+async def test_the_prefix_stays_and_what_is_gone_is_said_to_be(tmp_path: Path, hark: Hark) -> None:
+    hark.channel.files = {"photo": PNG}
+    await ask(hark, file("photo", "image"))
+    await hark.say("and now?")
+    first, second = hark.model.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    (path,) = (tmp_path / "workspace" / "media").glob("*/*")
+    path.write_text("no image any more")
+    await hark.say("overwritten?")
+    path.unlink()
+    await hark.say("and gone?")
+    for request in hark.model.requests[2:]:
+        assert f"[the image {path.relative_to(tmp_path / 'workspace')} is gone]" in request.messages[1].text
+        assert not any(isinstance(part, Image) for message in request.messages for part in message.parts)
 
 
 async def test_a_run_that_goes_on_fetches_and_tells_nothing_twice(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hark.channel.files = {"photo": PNG}
-        hang = Hang()
-        hark.model.add(hang)
-        await hark.write("look", attachments=(file("photo", "image"),))
-        await hang.entered()
+        await hark.hanging("look", attachments=(file("photo", "image"),))
     async with running(tmp_path) as hark:
         await hark.until_texts(1)
         assert hark.channel.fetched == []
@@ -176,14 +171,13 @@ async def test_no_link_is_followed_and_nothing_is_overwritten(tmp_path: Path) ->
         assert list(elsewhere.iterdir()) == []
 
 
-async def test_a_channel_that_fails_costs_only_the_file(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
+async def test_a_channel_that_fails_costs_only_the_file(hark: Hark) -> None:
 
-        async def broken() -> None:
-            raise RuntimeError("a fault of the adapter")
+    async def broken() -> None:
+        raise RuntimeError("a fault of the adapter")
 
-        hark.channel.on_download = broken
-        assert await ask(hark, file("r")) == [images.FILES, '"r": file; not loaded: loading it failed']
+    hark.channel.on_download = broken
+    assert await ask(hark, file("r")) == [images.FILES, '"r": file; not loaded: loading it failed']
 
 
 async def test_only_the_newest_images_are_shown_and_the_others_go_several_at_once(
@@ -206,16 +200,15 @@ async def test_only_the_newest_images_are_shown_and_the_others_go_several_at_onc
         assert not any(isinstance(part, Image) for one in hark.model.requests[-1].messages for part in one.parts)
 
 
-async def test_an_image_that_the_provider_refuses_does_not_end_the_conversation(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.files = {"photo": PNG}
-        hark.model.add(Fail(400, kind="invalid_request_error", message="could not process image"))
-        await ask(hark, file("photo", "image"))
-        refused, blind = hark.model.requests
-        assert any(isinstance(part, Image) for part in refused.messages[-1].parts)
-        assert "[an image that this model cannot see]" in blind.messages[-1].text
-        hark.model.add(Fail(400, kind="invalid_request_error"), Fail(400, kind="invalid_request_error"))
-        await hark.write("and now?")
-        await hark.until(lambda: len(hark.model.requests) == 4)
-        await lanes_idle()
-        assert len(hark.model.requests) == 4, "once"
+async def test_an_image_that_the_provider_refuses_does_not_end_the_conversation(hark: Hark) -> None:
+    hark.channel.files = {"photo": PNG}
+    hark.model.add(Fail(400, kind="invalid_request_error", message="could not process image"))
+    await ask(hark, file("photo", "image"))
+    refused, blind = hark.model.requests
+    assert any(isinstance(part, Image) for part in refused.messages[-1].parts)
+    assert "[an image that this model cannot see]" in blind.messages[-1].text
+    hark.model.add(Fail(400, kind="invalid_request_error"), Fail(400, kind="invalid_request_error"))
+    await hark.write("and now?")
+    await hark.until(lambda: len(hark.model.requests) == 4)
+    await lanes_idle()
+    assert len(hark.model.requests) == 4, "once"

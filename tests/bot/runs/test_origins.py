@@ -40,52 +40,49 @@ async def obey(hark: Hark, *calls: Call, parks: bool = False) -> None:
     await hark.say("go on")
 
 
-async def test_a_clean_turn_is_not_asked(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await obey(hark, PLAN)
-        assert not asked(hark)
-        assert len(hark.stored.jobs("job_id", name="look")) == 1
+async def test_a_clean_turn_is_not_asked(hark: Hark) -> None:
+    await obey(hark, PLAN)
+    assert not asked(hark)
+    assert len(hark.stored.jobs("job_id", name="look")) == 1
 
 
-async def test_what_stands_in_a_file_plans_nothing_without_a_question(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        await obey(hark, Call("read", {"path": "letter.txt"}), PLAN, parks=True)
-        (shown,) = asked(hark)
-        assert "because of: the file “letter.txt" in shown
-        assert hark.stored.jobs("job_id", name="look") == []
-        offer = next(sent for sent in hark.channel.sent if sent.buttons)
-        assert [button.label for button in offer.buttons] == ["Allow once", "Allow for this task", "Deny"]
-        assert "because of" in offer.body
+async def test_what_stands_in_a_file_plans_nothing_without_a_question(hark: Hark) -> None:
+    put(hark)
+    await obey(hark, Call("read", {"path": "letter.txt"}), PLAN, parks=True)
+    (shown,) = asked(hark)
+    assert "because of: the file “letter.txt" in shown
+    assert hark.stored.jobs("job_id", name="look") == []
+    offer = next(sent for sent in hark.channel.sent if sent.buttons)
+    assert [button.label for button in offer.buttons] == ["Allow once", "Allow for this task", "Deny"]
+    assert "because of" in offer.body
 
 
-async def test_allowed_for_the_task_it_is_not_asked_again_until_new(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        await obey(hark, Call("read", {"path": "letter.txt"}), PLAN, parks=True)
-        hark.model.add("Done.")
-        ((ident,),) = hark.stored.approvals("approval_id", state="open")
-        events = len(hark.events)
-        await hark.write(f"/approve {ident} always")
-        await hark.until(lambda: hark.ends(session_of("1"), events), "the end")
-        assert len(hark.stored.jobs("job_id", name="look")) == 1
-        await hark.delivered()
-        why = await command(hark, "/why")
-        assert "Asked because of: the file “letter.txt" in why
-        assert "Allowed for this task" in why
-        assert "What I did last:\n- `schedule {" in why
-        assert why.endswith("Made from: the file “letter.txt”")
-        await obey(hark, Call("schedule", {"every": "3h", "prompt": "again"}))
-        assert not asked(hark), "the same sink and kind"
-        await obey(hark, Call("write", {"path": "MEMORY.md", "content": "x", "mode": "append"}), parks=True)
-        assert len(asked(hark)) == 1, "another sink"
-        await command(hark, "/stop")
-        await command(hark, "/new")
-        await obey(hark, Call("schedule", {"every": "4h", "prompt": "clean"}))
-        assert not asked(hark), "a new conversation is clean"
-        more = Call("schedule", {"every": "5h", "prompt": "more"})
-        await obey(hark, Call("read", {"path": "letter.txt"}), more, parks=True)
-        assert len(asked(hark)) == 1, "what was allowed has ended with /new"
+async def test_allowed_for_the_task_it_is_not_asked_again_until_new(hark: Hark) -> None:
+    put(hark)
+    await obey(hark, Call("read", {"path": "letter.txt"}), PLAN, parks=True)
+    hark.model.add("Done.")
+    ((ident,),) = hark.stored.approvals("approval_id", state="open")
+    events = len(hark.events)
+    await hark.write(f"/approve {ident} always")
+    await hark.until(lambda: hark.ends(session_of("1"), events), "the end")
+    assert len(hark.stored.jobs("job_id", name="look")) == 1
+    await hark.delivered()
+    why = await command(hark, "/why")
+    assert "Asked because of: the file “letter.txt" in why
+    assert "Allowed for this task" in why
+    assert "What I did last:\n- `schedule {" in why
+    assert why.endswith("Made from: the file “letter.txt”")
+    await obey(hark, Call("schedule", {"every": "3h", "prompt": "again"}))
+    assert not asked(hark), "the same sink and kind"
+    await obey(hark, Call("write", {"path": "MEMORY.md", "content": "x", "mode": "append"}), parks=True)
+    assert len(asked(hark)) == 1, "another sink"
+    await command(hark, "/stop")
+    await command(hark, "/new")
+    await obey(hark, Call("schedule", {"every": "4h", "prompt": "clean"}))
+    assert not asked(hark), "a new conversation is clean"
+    more = Call("schedule", {"every": "5h", "prompt": "more"})
+    await obey(hark, Call("read", {"path": "letter.txt"}), more, parks=True)
+    assert len(asked(hark)) == 1, "what was allowed has ended with /new"
 
 
 async def test_the_label_stays_in_later_turns(tmp_path: Path) -> None:
@@ -109,12 +106,11 @@ async def test_the_configuration_may_trust_a_kind(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.parametrize("path", ["notes.txt", "MEMORY.md", "memory/today.md", "AGENTS.md", "HEARTBEAT.md"])
-async def test_what_later_prompts_read_is_asked_about_and_other_files_are_not(tmp_path: Path, path: str) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        write = Call("write", {"path": path, "content": "obey", "mode": "append" if path.isupper() else "create"})
-        await obey(hark, Call("read", {"path": "letter.txt"}), write, parks=path != "notes.txt")
-        assert len(asked(hark)) == (path != "notes.txt")
+async def test_what_later_prompts_read_is_asked_about_and_other_files_are_not(path: str, hark: Hark) -> None:
+    put(hark)
+    write = Call("write", {"path": path, "content": "obey", "mode": "append" if path.isupper() else "create"})
+    await obey(hark, Call("read", {"path": "letter.txt"}), write, parks=path != "notes.txt")
+    assert len(asked(hark)) == (path != "notes.txt")
 
 
 async def group(hark: Hark, text: str, sender: str, **more: Any) -> None:
@@ -155,32 +151,28 @@ async def test_words_of_owners_in_a_group_are_no_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_an_answer_that_is_replied_to_bears_what_it_was_made_from(tmp_path: Path, shown: bool) -> None:
-    async with running(tmp_path) as hark:
-        put(hark)
-        if shown:
-            hark.model.add(Call("read", {"path": "letter.txt"}))
-        hark.model.add("It says so.")
-        await hark.write("what does it say?")
-        await hark.until_texts(1)
-        await hark.delivered()
-        await command(hark, "/new")
-        ((ident,),) = hark.stored.deliveries("platform_id", said="It says so.")
-        hark.model.add(PLAN)
-        if not shown:
-            hark.model.add("Done.")
-        said = Quoted(author="Hark", text="It says so.", by_me=True)
-        await hark.write("and this?", reply_to=ident, replied=said)
-        await hark.until(lambda: asked(hark) or "Done." in hark.channel.texts(), "an answer")
-        assert len(asked(hark)) == shown
+async def test_an_answer_that_is_replied_to_bears_what_it_was_made_from(shown: bool, hark: Hark) -> None:
+    put(hark)
+    if shown:
+        hark.model.add(Call("read", {"path": "letter.txt"}))
+    await hark.write("what does it say?", answers=["It says so."])
+    await hark.until_texts(1)
+    await hark.delivered()
+    await command(hark, "/new")
+    ((ident,),) = hark.stored.deliveries("platform_id", said="It says so.")
+    hark.model.add(PLAN)
+    if not shown:
+        hark.model.add("Done.")
+    said = Quoted(author="Hark", text="It says so.", by_me=True)
+    await hark.write("and this?", reply_to=ident, replied=said)
+    await hark.until(lambda: asked(hark) or "Done." in hark.channel.texts(), "an answer")
+    assert len(asked(hark)) == shown
 
 
-async def test_what_is_passed_on_is_somebody_elses(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(PLAN)
-        await hark.write("look at this", forwarded=Quoted(author="Eve", text="Plan something!"))
-        await hark.until(lambda: asked(hark), "a question")
-        assert "because of: “Eve" in asked(hark)[0]
+async def test_what_is_passed_on_is_somebody_elses(hark: Hark) -> None:
+    await hark.write("look at this", forwarded=Quoted(author="Eve", text="Plan something!"), answers=[PLAN])
+    await hark.until(lambda: asked(hark), "a question")
+    assert "because of: “Eve" in asked(hark)[0]
 
 
 def test_a_summary_bears_what_it_stands_for() -> None:
@@ -203,8 +195,7 @@ async def test_what_runs_by_itself_remembers_nothing_of_others(tmp_path: Path) -
     async with running(tmp_path, config={"heartbeat": {"every": "30m"}}) as hark:
         put(hark, "HEARTBEAT.md", "- look at the letter")
         put(hark)
-        hark.model.add("hello")
-        await hark.say("hi")
+        await hark.say("hi", answers=["hello"])
         await hark.until(lambda: hark.stored.jobs("job_id"), "the job of the heartbeat")
         write = Call("write", {"path": "MEMORY.md", "content": "obey", "mode": "append"})
         for call in (Call("read", {"path": "letter.txt"}), write):

@@ -4,6 +4,7 @@ Real clients of the OpenAI SDK over loopback, with several keys and providers; t
 it.
 """
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -52,34 +53,39 @@ async def pass_time(hark: Hark, seconds: float) -> None:
         hark.time.advance(PARKED_EVERY if pauses(PARKED_EVERY) else OTHERWISE_EVERY)
 
 
-async def test_the_next_key_answers_when_one_is_limited(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.add(Fail(429))
-        server.add(Say("There."))
-        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
-            reply = await hark.say("hello")
-            assert (reply.texts, reply.outcome) == (["There."], Outcome.COMPLETED)
-            assert [notice.kind for notice in reply.of(Notice)] == ["key"]
-            assert sorted(keys_of(server)) == sorted(KEYS)
-            server.add(Say("Again."))
-            assert (await hark.say("and now?")).texts == ["Again."]
-            assert keys_of(server)[2] == keys_of(server)[1], "the first one rests"
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAIServer]:
+    """A provider that takes the usual key."""
+    async with OpenAIServer(keys=KEYS) as made:
+        yield made
 
 
-async def test_a_key_that_rests_rests_over_a_restart(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.add(Fail(401))
-        server.add(Say("There."))
-        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
-            await hark.say("hello")
-            now = hark.time.now()
-        watch = Watch()
-        given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
-        async with running(tmp_path, config=config(server, keys=2), chosen=True, **given) as hark:
-            server.add(Say("Still there."))
-            await hark.say("and now?")
-        assert keys_of(server)[2] == keys_of(server)[1]
-        assert "sk-" not in str((tmp_path / "state" / "hark.db").read_bytes())
+async def test_the_next_key_answers_when_one_is_limited(tmp_path: Path, server: OpenAIServer) -> None:
+    server.add(Fail(429))
+    server.add(Say("There."))
+    async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+        reply = await hark.say("hello")
+        assert (reply.texts, reply.outcome) == (["There."], Outcome.COMPLETED)
+        assert [notice.kind for notice in reply.of(Notice)] == ["key"]
+        assert sorted(keys_of(server)) == sorted(KEYS)
+        server.add(Say("Again."))
+        assert (await hark.say("and now?")).texts == ["Again."]
+        assert keys_of(server)[2] == keys_of(server)[1], "the first one rests"
+
+
+async def test_a_key_that_rests_rests_over_a_restart(tmp_path: Path, server: OpenAIServer) -> None:
+    server.add(Fail(401))
+    server.add(Say("There."))
+    async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+        await hark.say("hello")
+        now = hark.time.now()
+    watch = Watch()
+    given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
+    async with running(tmp_path, config=config(server, keys=2), chosen=True, **given) as hark:
+        server.add(Say("Still there."))
+        await hark.say("and now?")
+    assert keys_of(server)[2] == keys_of(server)[1]
+    assert "sk-" not in str((tmp_path / "state" / "hark.db").read_bytes())
 
 
 async def test_another_model_stands_in_and_leaves_again(tmp_path: Path) -> None:
@@ -125,28 +131,26 @@ async def test_that_a_model_is_back_is_told_only_once_it_has_answered(tmp_path: 
             assert hark.channel.texts()[-2:] == ["(`one/gpt` answers again.)", "From one."]
 
 
-async def test_a_key_that_is_wrong_hides_no_other_that_is_only_limited(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = wrong_or_limited
-        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
-            await hark.write("hello")
-            await hark.time.until_pause(2)  # it is waited for the key that is limited
-            server.default = lambda request: [Say("There.")]
-            hark.time.advance(2)
-            await hark.until(lambda: hark.channel.texts() == ["There."], "the answer")
+async def test_a_key_that_is_wrong_hides_no_other_that_is_only_limited(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = wrong_or_limited
+    async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+        await hark.write("hello")
+        await hark.time.until_pause(2)  # it is waited for the key that is limited
+        server.default = lambda request: [Say("There.")]
+        hark.time.advance(2)
+        await hark.until(lambda: hark.channel.texts() == ["There."], "the answer")
 
 
-async def test_an_outage_is_told_with_the_failure_that_passes_first(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = lambda request: wrong_or_limited(request, retry_after=90)
-        async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
-            await hark.say("hello")
-            (told,) = hark.channel.texts()
-            assert "limiting requests" in told
-            assert "about 2 minutes" in told
-            await hark.write("/status")
-            await hark.until(lambda: len(hark.channel.texts()) == 2, "the status")
-            assert "one/gpt does not work (auth, rate_limit); turns wait for it" in hark.channel.texts()[-1]
+async def test_an_outage_is_told_with_the_failure_that_passes_first(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = lambda request: wrong_or_limited(request, retry_after=90)
+    async with running(tmp_path, config=config(server, keys=2), chosen=True) as hark:
+        await hark.say("hello")
+        (told,) = hark.channel.texts()
+        assert "limiting requests" in told
+        assert "about 2 minutes" in told
+        await hark.write("/status")
+        await hark.until(lambda: len(hark.channel.texts()) == 2, "the status")
+        assert "one/gpt does not work (auth, rate_limit); turns wait for it" in hark.channel.texts()[-1]
 
 
 @pytest.mark.parametrize(("failure", "on"), [(Fail(401), "rate_limit"), (Fail(429), "auth")])
@@ -166,71 +170,67 @@ async def test_a_model_stands_in_only_for_the_failures_it_is_for(tmp_path: Path,
             assert not two.requests
 
 
-async def test_an_outage_is_a_delay(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = lambda request: [Fail(401)]
-        each = {**config(server), "queue": {"mode": "followup"}}
-        async with running(tmp_path, config=each, chosen=True) as hark:
-            for sender in ("2", "3"):
-                await hark.write("first", sender=sender)
-                await hark.until_texts(1, sender)
-                await hark.write("second", "third", sender=sender)
-            now = hark.time.now()
-        watch = Watch()
-        given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
-        async with running(tmp_path, config=each, chosen=True, **given) as hark:
-            await pass_time(hark, OTHERWISE_EVERY)
-            asked = {request.last_user_text.split("\n")[-1] for request in server.requests}
-            assert asked <= {"first", "ping"}, "what comes behind a turn that waits asks nobody"
-            assert hark.stored.turns("epoch") == [(1,)] * 2, "nor is the turn begun again for it"
-            server.default = lambda request: [Say(f"Answer to {request.last_user_text}.")]
-            await pass_time(hark, OTHERWISE_EVERY)
-            for sender in ("2", "3"):
-                told = await hark.until_texts(3, sender)
-                await hark.delivered()
-                assert [text.split()[-1] for text in told] == ["first.", "second.", "third."]
+async def test_an_outage_is_a_delay(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = lambda request: [Fail(401)]
+    each = {**config(server), "queue": {"mode": "followup"}}
+    async with running(tmp_path, config=each, chosen=True) as hark:
+        for sender in ("2", "3"):
+            await hark.write("first", sender=sender)
+            await hark.until_texts(1, sender)
+            await hark.write("second", "third", sender=sender)
+        now = hark.time.now()
+    watch = Watch()
+    given: dict[str, Any] = {"model": ScriptedModel(watch), "time": ManualTime(watch, now)}
+    async with running(tmp_path, config=each, chosen=True, **given) as hark:
+        await pass_time(hark, OTHERWISE_EVERY)
+        asked = {request.last_user_text.split("\n")[-1] for request in server.requests}
+        assert asked <= {"first", "ping"}, "what comes behind a turn that waits asks nobody"
+        assert hark.stored.turns("epoch") == [(1,)] * 2, "nor is the turn begun again for it"
+        server.default = lambda request: [Say(f"Answer to {request.last_user_text}.")]
+        await pass_time(hark, OTHERWISE_EVERY)
+        for sender in ("2", "3"):
+            told = await hark.until_texts(3, sender)
+            await hark.delivered()
+            assert [text.split()[-1] for text in told] == ["first.", "second.", "third."]
 
 
-async def test_stop_ends_the_waiting(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = lambda request: [Fail(401)]
-        async with running(tmp_path, config=config(server), chosen=True) as hark:
-            await hark.write("hello", sender="2")
-            (told,) = await hark.until_texts(1, "2")
-            assert "I have kept your message" in told
-            await hark.write("/stop", sender="2")
-            assert (await hark.until_texts(2, "2"))[1].startswith("Stopped")
-            server.default = lambda request: [Say("Here.")]
-            await pass_time(hark, 2 * OTHERWISE_EVERY)
-            assert len(hark.channel.texts("2")) == 2
-            ends = [end.outcome for end in hark.events if isinstance(end, AgentEnd)]
-            assert ends == [Outcome.PARKED, Outcome.ABORTED]
+async def test_stop_ends_the_waiting(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = lambda request: [Fail(401)]
+    async with running(tmp_path, config=config(server), chosen=True) as hark:
+        await hark.write("hello", sender="2")
+        (told,) = await hark.until_texts(1, "2")
+        assert "I have kept your message" in told
+        await hark.write("/stop", sender="2")
+        assert (await hark.until_texts(2, "2"))[1].startswith("Stopped")
+        server.default = lambda request: [Say("Here.")]
+        await pass_time(hark, 2 * OTHERWISE_EVERY)
+        assert len(hark.channel.texts("2")) == 2
+        ends = [end.outcome for end in hark.events if isinstance(end, AgentEnd)]
+        assert ends == [Outcome.PARKED, Outcome.ABORTED]
 
 
-async def test_what_waits_too_long_is_given_up(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = lambda request: [Fail(402)]
-        asked = config(server) | {"delivery": {"max_age": "10m"}}
-        async with running(tmp_path, config=asked, chosen=True) as hark:
-            await hark.write("hello", sender="2")
-            await hark.until_texts(1, "2")
-            await pass_time(hark, 700)
-            assert "given up" in (await hark.until_texts(2, "2"))[1]
-            await hark.until(lambda: len(hark.ends(session_of("2"))) == 2, "the end")
-            assert hark.ends(session_of("2"))[1].outcome is Outcome.FAILED
-            assert hark.ends(session_of("2"))[1].error_kind == "outage"
+async def test_what_waits_too_long_is_given_up(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = lambda request: [Fail(402)]
+    asked = config(server) | {"delivery": {"max_age": "10m"}}
+    async with running(tmp_path, config=asked, chosen=True) as hark:
+        await hark.write("hello", sender="2")
+        await hark.until_texts(1, "2")
+        await pass_time(hark, 700)
+        assert "given up" in (await hark.until_texts(2, "2"))[1]
+        await hark.until(lambda: len(hark.ends(session_of("2"))) == 2, "the end")
+        assert hark.ends(session_of("2"))[1].outcome is Outcome.FAILED
+        assert hark.ends(session_of("2"))[1].error_kind == "outage"
 
 
-async def test_the_owner_is_told_of_a_key_that_is_refused(tmp_path: Path) -> None:
-    async with OpenAIServer(keys=KEYS) as server:
-        server.default = lambda request: [Fail(401)]
-        async with running(tmp_path, config=config(server), chosen=True) as hark:
-            await hark.write("/help")
-            await hark.until_texts(1)
-            await hark.write("hello", sender="2")
-            (told,) = await hark.until_texts(1, "2")
-            assert "key" not in told
-            assert "API key" in (await hark.until_texts(2))[1]
+async def test_the_owner_is_told_of_a_key_that_is_refused(tmp_path: Path, server: OpenAIServer) -> None:
+    server.default = lambda request: [Fail(401)]
+    async with running(tmp_path, config=config(server), chosen=True) as hark:
+        await hark.write("/help")
+        await hark.until_texts(1)
+        await hark.write("hello", sender="2")
+        (told,) = await hark.until_texts(1, "2")
+        assert "key" not in told
+        assert "API key" in (await hark.until_texts(2))[1]
 
 
 async def test_a_probe_waits_for_as_long_as_the_provider_asked(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bot.persistence.inbox import AcceptedMessage
 from bot.runs.permissions import FOR_GUESTS, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, Origin, Place
-from tests.bot.store.opened import accept, claim, message, opened
+from tests.bot.store.opened import accept_and_claim, message, opened
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, RecordingChannel, ScriptedTool, running, settings
 from tests.standins.script import Call
@@ -91,9 +91,7 @@ async def test_tools_says_what_the_model_gets(
         reached = {name for name, why in said.items() if not why}
         at_call = {name for name, why in said.items() if "by_sender" in why}
         assert reached.isdisjoint(without)
-        hark.model.add(Call("xec", {"label": "it"}))
-        hark.model.add("done")
-        await hark.say("go")
+        await hark.say("go", answers=[Call("xec", {"label": "it"}), "done"])
         assert offered(hark) == reached | at_call
         (result,) = hark.model.requests[-1].messages[-1].parts
         assert isinstance(result, ToolResult)
@@ -108,8 +106,7 @@ async def test_the_rules_of_an_account_come_upon_those_of_its_channel(tmp_path: 
     channel = RecordingChannel(Watch())
     found = Accounts([Account("telegram:b", channel, plain.bots()["b"])])
     async with opened(tmp_path / "state") as store:
-        await accept(store)
-        turn = await claim(store)
+        turn = await accept_and_claim(store)
         people = People(store, made.owners)
         rooms = Rooms(root=tmp_path, people=people, accounts=found, scope="per-peer", links={}, has_token=False)
         permissions = Permissions(
@@ -155,9 +152,7 @@ async def test_the_tools_of_a_session_are_the_same_bytes_whoever_writes(tmp_path
     ) as hark:
         told: dict[str, list[str]] = {}
         for sender in ("1", "2", "3", "4", "5"):
-            hark.model.add(Call("xec"), Call("mine"))
-            hark.model.add(f"for {sender}")
-            await hark.write("go", sender=sender)
+            await hark.write("go", sender=sender, answers=[(Call("xec"), Call("mine")), f"for {sender}"])
             await hark.until_texts(1, sender)
             parts = hark.model.requests[-1].messages[-1].parts
             told[sender] = [part.text for part in parts if isinstance(part, ToolResult)]
@@ -181,9 +176,7 @@ async def test_what_only_owners_may_use_is_there_where_only_they_write(tmp_path:
         why = "only where nobody but owners of this bot writes"
         said = await listed(hark, "2")
         assert (said["mine"], said["schedule"]) == (why, why)
-        hark.model.add(Call("mine"))
-        hark.model.add("done")
-        await hark.say("go", "2")
+        await hark.say("go", "2", answers=[Call("mine"), "done"])
         assert offered(hark).isdisjoint({"mine", "schedule"})
         (result,) = hark.model.requests[-1].messages[-1].parts
         assert isinstance(result, ToolResult)

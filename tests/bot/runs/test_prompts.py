@@ -37,8 +37,7 @@ async def test_prompt_and_tools_of_a_default_install_stay_within_the_budget(tmp_
     for platform in ("discord", "slack", "telegram", "console"):
         rules = {"rules": rules_of(f"channels.{platform}")}
         async with running(tmp_path / platform, channel=rules) as hark:
-            hark.model.add("Hello.")
-            await hark.say("hello")
+            await hark.say("hello", answers=["Hello."])
             request = hark.model.requests[-1]
             _, prompt = await hark.service.parts.store.reads.prompt(session_of("1")) or ("", None)
             assert prompt is not None
@@ -81,10 +80,8 @@ async def test_the_order_is_fixed_and_the_operators_words_come_last(tmp_path: Pa
 async def test_the_first_meeting_lasts_until_a_turn_has_completed(tmp_path: Path) -> None:
     scripted(tmp_path)
     async with running(tmp_path) as hark:
-        hark.model.add(Fail(400, message="no"))
-        assert (await hark.say("hello")).outcome is Outcome.FAILED
-        hark.model.add("I am Hark. And you?")
-        await hark.say("hello?")
+        assert (await hark.say("hello", answers=[Fail(400, message="no")])).outcome is Outcome.FAILED
+        await hark.say("hello?", answers=["I am Hark. And you?"])
         await hark.say("Ada")
         await asked(hark, "/new")
         await hark.say("again")
@@ -99,8 +96,7 @@ async def test_a_crash_in_the_first_meeting_neither_loses_nor_repeats_it(tmp_pat
     scripted(tmp_path)
     hang = Hang()
     async with running(tmp_path) as hark:
-        hark.model.add(hang)
-        await hark.write("hello")
+        await hark.write("hello", answers=[hang])
         await hang.entered()
         assert met(hark) == [True]
     async with running(tmp_path) as hark:
@@ -122,8 +118,7 @@ async def test_a_meeting_in_one_session_is_one_in_all(tmp_path: Path) -> None:
     """Both began with the script; the second answer of the other one has it no more."""
     scripted(tmp_path)
     async with running(tmp_path, config={"owners": ["telegram:1", "telegram:2"]}) as hark:
-        hark.model.add(Fail(400, message="no"))
-        await hark.say("hello", sender="2")
+        await hark.say("hello", sender="2", answers=[Fail(400, message="no")])
         await hark.say("hello", sender="1")
         await hark.say("hello?", sender="2")
         assert met(hark) == [True, True, False]

@@ -21,8 +21,7 @@ async def test_what_was_written_and_planned_stands_under_the_answer(tmp_path: Pa
         answer, receipt = reply.texts
         assert answer == "It is done."
         assert receipt == "wrote report.md · planned every day at 08:00, UTC"
-        hark.model.add("You are welcome.")
-        assert (await hark.say("thanks")).texts == ["You are welcome."]
+        assert (await hark.say("thanks", answers=["You are welcome."])).texts == ["You are welcome."]
         assert "wrote report.md" not in str(hark.model.requests[-1].messages)
 
 
@@ -42,8 +41,7 @@ async def test_what_failed_is_no_act(tmp_path: Path) -> None:
 async def test_many_acts_are_counted(tmp_path: Path) -> None:
     async with running(tmp_path, config=ON) as hark:
         hark.model.add(*(Call("write", {"path": f"{number}.md", "content": "x"}) for number in range(7)))
-        hark.model.add("done")
-        (_, receipt) = (await hark.say("go")).texts
+        (_, receipt) = (await hark.say("go", answers=["done"])).texts
         assert receipt == "wrote 0.md · wrote 1.md · wrote 2.md · wrote 3.md · wrote 4.md · and 2 more"
 
 
@@ -52,8 +50,7 @@ async def test_a_message_elsewhere_names_its_target_only_if_it_was_sent(
 ) -> None:
     monkeypatch.setattr("bot.service.OUTBOX_GRACE", 0.0)
     async with running(tmp_path, config=ON) as hark:
-        hark.model.add("hello")
-        await hark.say("hi", sender="2")
+        await hark.say("hi", sender="2", answers=["hello"])
         hark.model.add(Call("message", {"action": "send", "to": "2", "text": "news"}))
         hark.model.add("told them")
         assert (await hark.say("tell 2")).texts == ["told them", "sent to 2"]

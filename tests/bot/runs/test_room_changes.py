@@ -39,8 +39,7 @@ def furnish(home: Path) -> Path:
 async def answered(hark: Hark, sender: str, text: str = "hello") -> str:
     """Let somebody write and be answered; returns the prompt of the last request."""
     sent = len(hark.channel.texts(sender))
-    hark.model.add(f"number {len(hark.model.requests)}")
-    await hark.write(text, sender=sender)
+    await hark.write(text, sender=sender, answers=[f"number {len(hark.model.requests)}"])
     await hark.until_texts(sent + 1, sender)
     await lanes_idle()
     return hark.model.requests[-1].system

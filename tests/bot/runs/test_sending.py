@@ -24,8 +24,7 @@ def policy(*rules: dict[str, Any]) -> dict[str, Any]:
 async def answered(hark: Hark, sender: str = "1", **fields: Any) -> str:
     """Write a message that the model answers; returns what became of the answer."""
     turns = len(hark.stored.turns())
-    hark.model.add("the answer")
-    await hark.write("ask", sender=sender, **fields)
+    await hark.write("ask", sender=sender, **fields, answers=["the answer"])
     await hark.until(lambda: len(hark.stored.turns(state="done")) > turns, "the end of the turn")
     await hark.delivered()
     return str(hark.stored.deliveries("state", said="the answer")[-1][0])
@@ -84,8 +83,7 @@ async def test_an_owner_overrides_the_rules_for_a_session(tmp_path: Path) -> Non
         assert await answered(hark, **in_group(hark)) == "sent"
         await command(hark, "/send default")
         assert await answered(hark) == "sent"
-        hark.model.add("what is that?")
-        assert (await hark.say("/send on", sender="2")).texts == ["what is that?"]
+        assert (await hark.say("/send on", sender="2", answers=["what is that?"])).texts == ["what is that?"]
 
 
 async def test_a_tool_sends_nothing_for_a_session_that_may_not_and_is_told_so(tmp_path: Path) -> None:
@@ -115,8 +113,7 @@ async def test_a_beat_says_nothing_where_that_is_denied(tmp_path: Path) -> None:
 async def test_what_was_shown_of_an_answer_is_taken_away_when_sending_ends(tmp_path: Path) -> None:
     gate, text = Gate(), "The answer begins here and is long enough. It goes on."
     async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
-        hark.model.add(Say(text, chunks=[text[:42], text[42:]], gate=gate))
-        await hark.write("a question")
+        await hark.write("a question", answers=[Say(text, chunks=[text[:42], text[42:]], gate=gate)])
         await previewed(hark, gate, 1)
         await command(hark, "/send off")
         gate.open()

@@ -14,7 +14,7 @@ from bot.runs.runner import Presentation
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import http_key
 from tests.asking import AskingTool, SendingTool, Workbench
-from tests.bot.store.opened import accept, claim, opened
+from tests.bot.store.opened import accept_and_claim, opened
 from tests.scripted_model import ScriptedModel
 from tests.service import ScriptedTool, running, session_of
 from tests.standins.script import Call, Fail
@@ -73,8 +73,7 @@ async def test_tools_are_made_for_each_run_and_closed_with_it(tmp_path: Path) ->
         hark.model.add(Call("send", {"label": "hello"}))
         hark.model.add("first")
         assert (await hark.say("send it")).texts == ["hello", "first"]
-        hark.model.add("second")
-        reply = await hark.say("and again")
+        reply = await hark.say("and again", answers=["second"])
         await lanes_idle()
     assert (len(made), bench.open) == (2, 0)
     assert made[0].fate in ("planned", "sent")
@@ -96,8 +95,7 @@ async def test_tools_are_made_for_each_run_and_closed_with_it(tmp_path: Path) ->
 async def test_tools_are_closed_however_the_run_ends(tmp_path: Path, end: str) -> None:
     bench = Workbench(lambda run: [AskingTool()])
     async with running(tmp_path, factories=[bench.factory]) as hark:
-        hark.model.add(Call("ask", {"label": "it"}) if end == "parked" else Fail(400))
-        await hark.write("do it")
+        await hark.write("do it", answers=[Call("ask", {"label": "it"}) if end == "parked" else Fail(400)])
         await hark.until(lambda: hark.ends(session_of("1")), "the end of the run")
         await lanes_idle()
         assert (len(bench.runs), bench.open) == (1, 0)
@@ -143,8 +141,7 @@ async def test_a_turn_has_the_tools_of_whom_it_trusts_least(tmp_path: Path, seco
 @pytest.mark.parametrize(("second", "explained"), [(OWNER, True), (PERSON, False)])
 async def test_a_failure_is_explained_if_only_owners_asked(tmp_path: Path, second: str, explained: bool) -> None:
     async with opened(tmp_path / "state") as store:
-        await accept(store, "one")
-        turn = await claim(store)
+        turn = await accept_and_claim(store, "one")
         assert await store.inbox.steer(turn.turn_id, program("two", second))
         await store.turns.release(turn.run)
     async with running(tmp_path) as hark:

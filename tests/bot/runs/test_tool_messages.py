@@ -13,9 +13,9 @@ from bot.store.store import Store
 from channels.outgoing import Action, Planned, Refused, SendResult, Sent
 from channels.sources import tool_message
 from tests.asking import SendingTool
-from tests.bot.store.opened import accept, claim, opened
-from tests.bot.store.test_running_time import Time, answer
-from tests.service import running
+from tests.bot.store.opened import accept_and_claim, opened
+from tests.bot.store.test_epochs import Time, answer
+from tests.service import Hark, running
 from tests.standins.script import Call
 from tests.stored import Like, Stored
 
@@ -35,9 +35,7 @@ async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) ->
 
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         hark.channel.on_send = refuses  # type: ignore[assignment]
-        hark.model.add("First.", Call("send", {"label": "one two"}))
-        hark.model.add("Done.")
-        await hark.say("send them")
+        await hark.say("send them", answers=[("First.", Call("send", {"label": "one two"})), "Done."])
         assert hark.channel.texts() == ["First.", "one", "Done."]
         assert tool.fate == "not sent"
         ((turn, call),) = hark.stored.calls("turn_id", "call_id")
@@ -55,10 +53,8 @@ async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: 
         config={"agent": {"timeout_seconds": 0.2}},
         tools=lambda watch: [SendingTool(lambda: hark.service, forever)],
     ) as hark:
-        hark.model.add(Call("send", {"label": "hello"}))
-        await hark.say("send it")
-        hark.model.add("yes")
-        await hark.say("was it sent?")
+        await hark.say("send it", answers=[Call("send", {"label": "hello"})])
+        await hark.say("was it sent?", answers=["yes"])
         told = [part for message in hark.model.requests[-1].messages for part in message.parts]
         (result,) = [part for part in told if isinstance(part, ToolResult)]
         assert result.text.endswith("Its message was sent.")
@@ -69,8 +65,7 @@ async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: 
 async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [SendingTool(lambda: hark.service, asyncio.Event().wait)]) as hark:
         hark.channel.wait = 100.0  # its rate limit
-        hark.model.add(Call("send", {"label": "hello"}))
-        await hark.write("send it")
+        await hark.write("send it", answers=[Call("send", {"label": "hello"})])
         await hark.until(lambda: hark.stored.deliveries(source=Like("tool:%")), "the plan")
         await hark.write("/stop")
         await hark.until(lambda: hark.stored.turns(state="stopped"), "the stop")
@@ -84,8 +79,7 @@ async def cut_call(
     home: Path, store: Store, call_id: str, *states: str, action: Action = Action.SEND
 ) -> tuple[str, bool]:
     """A process dies while a call runs that has sent pieces of these states; what the model is told."""
-    await accept(store)
-    turn = await claim(store)
+    turn = await accept_and_claim(store)
     calls = [ToolCall(one, "send", "{}") for one in ("c", "c:1")]
     await answer(store, turn, *calls)
     await store.turns.start_calls(turn.run, ["c", "c:1"], ())
@@ -153,8 +147,7 @@ async def test_it_is_sent_once_and_then_edited(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         for call in (tasks("doing", "open"), tasks("done", "doing")):
             hark.model.add(Call("task_list", call))
-        hark.model.add("All is done.")
-        await hark.write("do both")
+        await hark.write("do both", answers=["All is done."])
         await hark.until(lambda: hark.channel.texts()[-1:] == ["All is done."], "the answer")
         await hark.delivered()
     sent = [(one.action, one.target, one.silent, one.body) for one in hark.channel.sent]
@@ -168,17 +161,12 @@ async def test_it_is_sent_once_and_then_edited(tmp_path: Path) -> None:
 async def test_each_turn_has_its_own(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         for number in (1, 2):
-            hark.model.add(Call("task_list", tasks("doing")))
-            hark.model.add(f"Answer {number}.")
-            await hark.write(f"do {number}")
+            await hark.write(f"do {number}", answers=[Call("task_list", tasks("doing")), f"Answer {number}."])
             await hark.until(lambda n=number: hark.channel.texts()[-1:] == [f"Answer {n}."], "the answer")  # type: ignore[misc]
     assert [one.action for one in hark.channel.sent] == [Action.SEND] * 4
 
 
-async def test_it_is_one_message(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.channel.rendered = lambda text: (text[:20], text[20:]) if "step" in text else (text,)
-        hark.model.add(Call("task_list", tasks("doing", "open")))
-        hark.model.add("Well.")
-        await hark.write("do both")
-        await hark.until(lambda: hark.channel.texts() == ["Well."], "the answer")
+async def test_it_is_one_message(hark: Hark) -> None:
+    hark.channel.rendered = lambda text: (text[:20], text[20:]) if "step" in text else (text,)
+    await hark.write("do both", answers=[Call("task_list", tasks("doing", "open")), "Well."])
+    await hark.until(lambda: hark.channel.texts() == ["Well."], "the answer")

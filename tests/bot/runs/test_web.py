@@ -31,8 +31,7 @@ def allowed(web: WebServer, **search: Any) -> dict[str, Any]:
 async def results(hark: Hark, *calls: Call, sender: str = "1") -> list[str]:
     """Let the model make these calls; what it was told of them."""
     hark.model.add(*calls)
-    hark.model.add("done")
-    await hark.say("look", sender)
+    await hark.say("look", sender, answers=["done"])
     return [part.text for part in hark.model.requests[-1].messages[-1].parts]  # type: ignore[union-attr]
 
 

@@ -83,23 +83,22 @@ async def let_before(hark: Hark, held: Held) -> None:
 
 
 @KINDS
-async def test_an_answer_that_is_being_written_is_cut_at_once(tmp_path: Path, kind: InboundKind) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Hang())
-        hark.model.add("fine")
-        hark.model.add("nothing new")
-        await begin(hark, kind)
-        await until_asked(hark, 1)
-        began = hark.time.now()
-        await hark.write("how are you?")
-        assert (await hark.until_texts(2))[1] == "fine"
-        await until_asked(hark, 3)
-        await hark.until(lambda: not hark.model.active, "the end of the call that was cut")
-        await lanes_idle()
-        assert hark.time.now() == began  # nothing has waited for a moment to come
-        assert asked(hark, 2) == ["how are you?"]
-        assert asked(hark, 3) == ["how are you?", "fine", "look around"]
-        assert states(hark) == [f"{'beat' if kind is InboundKind.WAKE else 'job'} done", "reply done"]
+async def test_an_answer_that_is_being_written_is_cut_at_once(kind: InboundKind, hark: Hark) -> None:
+    hark.model.add(Hang())
+    hark.model.add("fine")
+    hark.model.add("nothing new")
+    await begin(hark, kind)
+    await until_asked(hark, 1)
+    began = hark.time.now()
+    await hark.write("how are you?")
+    assert (await hark.until_texts(2))[1] == "fine"
+    await until_asked(hark, 3)
+    await hark.until(lambda: not hark.model.active, "the end of the call that was cut")
+    await lanes_idle()
+    assert hark.time.now() == began  # nothing has waited for a moment to come
+    assert asked(hark, 2) == ["how are you?"]
+    assert asked(hark, 3) == ["how are you?", "fine", "look around"]
+    assert states(hark) == [f"{'beat' if kind is InboundKind.WAKE else 'job'} done", "reply done"]
 
 
 @KINDS
@@ -151,9 +150,7 @@ async def test_it_goes_on_only_when_its_call_has_ended(tmp_path: Path) -> None:
 async def test_nothing_of_the_background_begins_while_a_message_waits(tmp_path: Path) -> None:
     """Not even while it is waited whether the person writes on."""
     async with running(tmp_path, config={"queue": {"debounce_ms": 500}}) as hark:
-        hark.model.add("fine")
-        hark.model.add("nothing new")
-        await hark.write("how are")
+        await hark.write("how are", answers=["fine", "nothing new"])
         await hark.accept(hark.message("look around", kind=InboundKind.WAKE))
         await lanes_idle()
         await hark.write("you?")
@@ -205,22 +202,21 @@ async def lanes_of(hark: Hark, sender: str) -> None:
     assert hark.service.parts.lanes.handle(session_of(sender)) is None
 
 
-async def test_people_hear_what_it_has_said_so_far(tmp_path: Path) -> None:
+async def test_people_hear_what_it_has_said_so_far(hark: Hark) -> None:
     """What a job has said is seen by people, so the model that answers them is told of it; nothing is said twice."""
-    async with running(tmp_path) as hark:
-        first = "It is going to rain. " * 50
-        hark.model.add(Say(f"{first}\n\nSo you should"), Hang())
-        hark.model.add("fine")
-        hark.model.add("Take an umbrella.")
-        await begin(hark, InboundKind.JOB)
-        await hark.until_texts(2)
-        await hark.write("how are you?")
-        texts = await hark.until_texts(4)
-        await lanes_idle()
-        assert texts[1:] == [first.strip(), "fine", "Take an umbrella."]
-        told = hark.model.requests[2].messages[-1].text
-        assert first.strip() in told
-        assert told.endswith("how are you?")
+    first = "It is going to rain. " * 50
+    hark.model.add(Say(f"{first}\n\nSo you should"), Hang())
+    hark.model.add("fine")
+    hark.model.add("Take an umbrella.")
+    await begin(hark, InboundKind.JOB)
+    await hark.until_texts(2)
+    await hark.write("how are you?")
+    texts = await hark.until_texts(4)
+    await lanes_idle()
+    assert texts[1:] == [first.strip(), "fine", "Take an umbrella."]
+    told = hark.model.requests[2].messages[-1].text
+    assert first.strip() in told
+    assert told.endswith("how are you?")
 
 
 async def test_a_request_of_it_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -328,14 +324,13 @@ async def test_what_is_written_while_a_beat_is_claimed_is_seen(tmp_path: Path) -
         assert await hark.until_texts(1) == ["fine"]
 
 
-async def test_each_interruption_counts_for_the_time_that_it_may_run(tmp_path: Path) -> None:
+async def test_each_interruption_counts_for_the_time_that_it_may_run(hark: Hark) -> None:
     """So that what people interrupt again and again ends by its time-out, and comes with its next due time."""
-    async with running(tmp_path) as hark:
-        await begin(hark)
-        for number in range(2):
-            hark.model.on("look around", Hang())
-            await hark.until(lambda: hark.model.active, "the beat")
-            hark.time.advance(4)
-            await hark.say(f"question {number}")
+    await begin(hark)
+    for number in range(2):
+        hark.model.on("look around", Hang())
         await hark.until(lambda: hark.model.active, "the beat")
-        assert hark.stored.turns("ran", kind="beat") == [(8000,)]
+        hark.time.advance(4)
+        await hark.say(f"question {number}")
+    await hark.until(lambda: hark.model.active, "the beat")
+    assert hark.stored.turns("ran", kind="beat") == [(8000,)]

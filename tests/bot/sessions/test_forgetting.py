@@ -76,21 +76,17 @@ async def in_group(hark: Hark, text: str, sender: str = PERSON, **fields: Any) -
 
 async def directly(hark: Hark, canary: Canaries) -> None:
     """What somebody does in their own chat."""
-    hark.model.add(f"you said {canary('answer')}")
-    await hark.say(f"hello {canary('message')}", PERSON)
+    await hark.say(f"hello {canary('message')}", PERSON, answers=[f"you said {canary('answer')}"])
     hark.model.add(Call("write", {"path": "memory/notes.md", "content": f"they like {canary('memory')}\n"}))
     hark.model.add("noted")
     await hark.say("remember it", PERSON)
     content = canary("media")
     hark.channel.files["ref"] = content.encode()
     file = Attachment(kind="file", ref="ref", name=f"{canary('file-name')}.txt", size=len(content))
-    hark.model.add("I see")
-    await hark.write("look", sender=PERSON, attachments=(file,))
+    await hark.write("look", sender=PERSON, attachments=(file,), answers=["I see"])
     await lanes_idle()
     hang = Hang()
-    hark.model.add(hang, "first")
-    hark.model.add("then")
-    await hark.write("wait", sender=PERSON)
+    await hark.write("wait", sender=PERSON, answers=[(hang, "first"), "then"])
     await hang.entered()
     await hark.write(f"and {canary('steering')}", sender=PERSON)
     handle = hark.service.parts.lanes.handle(session_of(PERSON))
@@ -103,8 +99,7 @@ async def directly(hark: Hark, canary: Canaries) -> None:
     await hark.write("/compact", sender=PERSON)
     await hark.until(lambda: hark.stored.entries(kind="summary"), "the summary")
     await hark.write("/new", sender=PERSON)
-    hark.model.add(Call("ask", {"label": canary("approval")}))
-    await hark.write(f"do {canary('parked')}", sender=PERSON)
+    await hark.write(f"do {canary('parked')}", sender=PERSON, answers=[Call("ask", {"label": canary("approval")})])
     await hark.until(lambda: hark.stored.approvals(state="open"), "the request")
     await hark.delivered()
 
@@ -131,8 +126,7 @@ async def test_no_byte_of_somebody_is_left(tmp_path: Path) -> None:
     async with running(
         tmp_path, config=CONFIG, tools=lambda watch: [AskingTool(words=f"{ASKED} {canary('asked')}")]
     ) as hark:
-        hark.model.add("hello owner")
-        await hark.say("the words of the owner", OWNER)
+        await hark.say("the words of the owner", OWNER, answers=["hello owner"])
         await among_others(hark, canary)
         await directly(hark, canary)
         free(hark, canary("free"))
@@ -159,8 +153,7 @@ async def test_no_byte_of_somebody_is_left(tmp_path: Path) -> None:
         await in_group(hark, "and now?", "3", mentioned=True)
         sent = "".join(message.text for message in hark.model.requests[-1].messages)
         assert "the words of Bob" in sent and "(deleted)" in sent and "canary" not in sent  # noqa: PT018
-        hark.model.add("who are you?")
-        assert (await hark.say("hello again", PERSON)).texts == ["who are you?"]
+        assert (await hark.say("hello again", PERSON, answers=["who are you?"])).texts == ["who are you?"]
         assert len(hark.model.requests[-1].messages) == 1
     assert canary.left(tmp_path) == {}, "after the end"
 
@@ -202,26 +195,22 @@ async def test_what_is_quoted_by_a_name_goes(tmp_path: Path) -> None:
         assert "more words of Bob" in kept
 
 
-async def test_who_is_unknown_is_not_forgotten(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello", PERSON)
-        for who in ("telegram:77", "telegram:ann", "nobody", "discord:2002"):
-            with pytest.raises(NotForgotten):
-                await forget(hark).forget_person(who)
-        await forget(hark).forget_person(WHO)
+async def test_who_is_unknown_is_not_forgotten(hark: Hark) -> None:
+    await hark.say("hello", PERSON)
+    for who in ("telegram:77", "telegram:ann", "nobody", "discord:2002"):
         with pytest.raises(NotForgotten):
-            await forget(hark).forget_person(WHO)
-
-
-async def test_what_runs_is_stopped_first(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        hark.model.add(Hang())
-        await hark.write("a long task", sender=PERSON)
-        await hark.until(lambda: hark.model.active, "the request")
+            await forget(hark).forget_person(who)
+    await forget(hark).forget_person(WHO)
+    with pytest.raises(NotForgotten):
         await forget(hark).forget_person(WHO)
-        assert (hark.model.active, hark.stored.turns(), hark.stored.messages()) == (0, [], [])
-        hark.model.add("anew")
-        assert (await hark.say("hello", PERSON)).texts == ["anew"]
+
+
+async def test_what_runs_is_stopped_first(hark: Hark) -> None:
+    await hark.write("a long task", sender=PERSON, answers=[Hang()])
+    await hark.until(lambda: hark.model.active, "the request")
+    await forget(hark).forget_person(WHO)
+    assert (hark.model.active, hark.stored.turns(), hark.stored.messages()) == (0, [], [])
+    assert (await hark.say("hello", PERSON, answers=["anew"])).texts == ["anew"]
 
 
 STEPS: dict[str, Callable[[Hark], tuple[object, str]]] = {
@@ -267,13 +256,11 @@ async def test_what_a_crash_has_cut_is_done_by_the_next_start(
 async def test_copies_in_the_sessions_of_others_are_forgotten(tmp_path: Path) -> None:
     canary = Canaries()
     async with running(tmp_path) as hark:
-        hark.model.add(canary("answer"))
-        await hark.say(canary("message"), PERSON)
+        await hark.say(canary("message"), PERSON, answers=[canary("answer")])
         ((theirs,),) = hark.stored.sessions("transcript_id", session_key=session_of(PERSON))
         await hark.write(f"/sessions resume {theirs}", sender=OWNER)
         await hark.until_texts(1, OWNER)
-        hark.model.add("fine")
-        await hark.say("what did they say?", OWNER)
+        await hark.say("what did they say?", OWNER, answers=["fine"])
         await forget(hark).forget_person(WHO)
         assert canary.left(tmp_path) == {}
         assert "what did they say?" in json.dumps(hark.stored.everything(), default=str)

@@ -33,8 +33,7 @@ async def told(hark: Hark, text: str, sender: str = "1") -> str:
 
 async def talk(hark: Hark, question: str, answer: str, sender: str = "1") -> str:
     """Ask and be answered; returns the transcript."""
-    hark.model.add(answer)
-    await hark.say(question, sender)
+    await hark.say(question, sender, answers=[answer])
     ((transcript,),) = hark.stored.sessions("transcript_id", session_key=session_of(sender))
     return str(transcript)
 
@@ -49,62 +48,56 @@ def asked(hark: Hark) -> list[str]:
     return [message.text for message in hark.model.requests[-1].messages]
 
 
-async def test_transcripts_of_the_place_are_listed_and_resumed(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        first = await talk(hark, "about apples", "yes")
-        hark.time.advance(1)  # ids of one moment begin alike
-        await talk(hark, "a guest", "yes", sender="2")
-        await told(hark, "/new")
-        second = await talk(hark, "about pears", "yes")
-        rows = (await told(hark, "/sessions")).splitlines()
-        assert len(rows) == 2
-        assert f"now: `{second[:14]}`" in rows[0] and "2 messages" in rows[0] and "about pears" in rows[0]  # noqa: PT018
-        assert f"`{first[:14]}`" in rows[1] and "about apples" in rows[1]  # noqa: PT018
-        assert first[:14] in await told(hark, f"/sessions resume {first[:14]}")
-        assert await talk(hark, "and on?", "on") == first
-        assert ["about apples" in "".join(asked(hark)), "about pears" in "".join(asked(hark))] == [True, False]
-        assert "There is no session" in await told(hark, "/sessions resume ffffffff")
-        assert "More than one" in await told(hark, f"/sessions resume {first[:2]}")
-        assert "/sessions resume TRANSCRIPT" in await told(hark, "/sessions resume")
+async def test_transcripts_of_the_place_are_listed_and_resumed(hark: Hark) -> None:
+    first = await talk(hark, "about apples", "yes")
+    hark.time.advance(1)  # ids of one moment begin alike
+    await talk(hark, "a guest", "yes", sender="2")
+    await told(hark, "/new")
+    second = await talk(hark, "about pears", "yes")
+    rows = (await told(hark, "/sessions")).splitlines()
+    assert len(rows) == 2
+    assert f"now: `{second[:14]}`" in rows[0] and "2 messages" in rows[0] and "about pears" in rows[0]  # noqa: PT018
+    assert f"`{first[:14]}`" in rows[1] and "about apples" in rows[1]  # noqa: PT018
+    assert first[:14] in await told(hark, f"/sessions resume {first[:14]}")
+    assert await talk(hark, "and on?", "on") == first
+    assert ["about apples" in "".join(asked(hark)), "about pears" in "".join(asked(hark))] == [True, False]
+    assert "There is no session" in await told(hark, "/sessions resume ffffffff")
+    assert "More than one" in await told(hark, f"/sessions resume {first[:2]}")
+    assert "/sessions resume TRANSCRIPT" in await told(hark, "/sessions resume")
 
 
-async def test_resuming_stops_what_runs(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        first = await talk(hark, "one", "1")
-        await told(hark, "/new")
-        hark.model.add(Hang())
-        await hark.write("two")
-        await hark.until(lambda: len(hark.model.requests) == 2, "the second request")
-        answer = await told(hark, f"/sessions resume {first}")
-        assert "was running was stopped" in answer
-        assert sorted(hark.stored.turns("state")) == [("done",), ("stopped",)]
-        assert await talk(hark, "three", "3") == first
+async def test_resuming_stops_what_runs(hark: Hark) -> None:
+    first = await talk(hark, "one", "1")
+    await told(hark, "/new")
+    await hark.write("two", answers=[Hang()])
+    await hark.until(lambda: len(hark.model.requests) == 2, "the second request")
+    answer = await told(hark, f"/sessions resume {first}")
+    assert "was running was stopped" in answer
+    assert sorted(hark.stored.turns("state")) == [("done",), ("stopped",)]
+    assert await talk(hark, "three", "3") == first
 
 
-async def test_what_was_said_elsewhere_is_copied_and_bears_who_said_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        theirs = await talk(hark, "words of a guest", "an answer to a guest", sender="2")
-        await talk(hark, "words of the owner", "yes")
-        assert "words of a guest" not in await told(hark, "/sessions")
-        await told(hark, f"/sessions resume {theirs}")
-        mine = await talk(hark, "go on", "on")
-        assert mine != theirs
-        assert "words of a guest" in "".join(asked(hark))
-        bodies = [json.loads(body) for (body,) in hark.stored.entries("body", transcript_id=mine)]
-        assert [one["kind"] for one in bodies[0]["origins"]] == ["person"]
-        assert not any(one["origins"] for one in bodies[2:3])
-        assert [len(hark.stored.entries(transcript_id=one)) for one in (theirs, mine)] == [2, 4]
+async def test_what_was_said_elsewhere_is_copied_and_bears_who_said_it(hark: Hark) -> None:
+    theirs = await talk(hark, "words of a guest", "an answer to a guest", sender="2")
+    await talk(hark, "words of the owner", "yes")
+    assert "words of a guest" not in await told(hark, "/sessions")
+    await told(hark, f"/sessions resume {theirs}")
+    mine = await talk(hark, "go on", "on")
+    assert mine != theirs
+    assert "words of a guest" in "".join(asked(hark))
+    bodies = [json.loads(body) for (body,) in hark.stored.entries("body", transcript_id=mine)]
+    assert [one["kind"] for one in bodies[0]["origins"]] == ["person"]
+    assert not any(one["origins"] for one in bodies[2:3])
+    assert [len(hark.stored.entries(transcript_id=one)) for one in (theirs, mine)] == [2, 4]
 
 
-async def test_words_are_searched_by_owners_alone(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await talk(hark, "我们去北京", "好的", sender="2")
-        found = await told(hark, "/sessions search 北京")
-        assert "我们去北京" in found and KEY[:-1] in found  # noqa: PT018
-        assert await told(hark, "/sessions search 上海") == "Nothing was found."
-        hark.model.add("what a guest types is for the model")
-        reply = await hark.say("/sessions search 北京", "2")
-        assert reply.texts == ["what a guest types is for the model"]
+async def test_words_are_searched_by_owners_alone(hark: Hark) -> None:
+    await talk(hark, "我们去北京", "好的", sender="2")
+    found = await told(hark, "/sessions search 北京")
+    assert "我们去北京" in found and KEY[:-1] in found  # noqa: PT018
+    assert await told(hark, "/sessions search 上海") == "Nothing was found."
+    reply = await hark.say("/sessions search 北京", "2", answers=["what a guest types is for the model"])
+    assert reply.texts == ["what a guest types is for the model"]
 
 
 @pytest.mark.parametrize(
@@ -192,18 +185,17 @@ async def test_old_transcripts_are_pruned_as_configured(tmp_path: Path) -> None:
         assert await of(hark).search("old") == []
 
 
-async def test_what_is_used_is_not_pruned(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        first = await talk(hark, "current, though it is old", "1")
-        await told(hark, "/new")
-        second = await talk(hark, "used yesterday", "2")
-        await told(hark, f"/sessions resume {first}")
-        hark.time.advance(90 * DAY / 1000)
-        assert await of(hark).prune(timedelta(days=91), None) == 0
-        assert await of(hark).prune(timedelta(days=80), 5) == 1
-        assert [one.transcript for one in await of(hark).listed()] == [first]
-        assert hark.stored.entries(transcript_id=second) == []
-        assert await talk(hark, "go on", "3") == first
+async def test_what_is_used_is_not_pruned(hark: Hark) -> None:
+    first = await talk(hark, "current, though it is old", "1")
+    await told(hark, "/new")
+    second = await talk(hark, "used yesterday", "2")
+    await told(hark, f"/sessions resume {first}")
+    hark.time.advance(90 * DAY / 1000)
+    assert await of(hark).prune(timedelta(days=91), None) == 0
+    assert await of(hark).prune(timedelta(days=80), 5) == 1
+    assert [one.transcript for one in await of(hark).listed()] == [first]
+    assert hark.stored.entries(transcript_id=second) == []
+    assert await talk(hark, "go on", "3") == first
 
 
 async def test_what_was_pruned_in_part_is_not_shown_and_goes(tmp_path: Path) -> None:
@@ -222,9 +214,7 @@ async def test_what_was_pruned_in_part_is_not_shown_and_goes(tmp_path: Path) -> 
 
 async def test_the_book_balances_without_the_requests_of_what_was_pruned(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
-        hark.model.add(Call("ask", {"label": "that"}))
-        hark.model.add("I did it")
-        await hark.write("do that", sender="1")
+        await hark.write("do that", sender="1", answers=[Call("ask", {"label": "that"}), "I did it"])
         await hark.write(f"/approve {await approval(hark)} once", sender="1")
         await hark.until(lambda: not hark.stored.unfinished(), "the end of everything")
         await told(hark, "/new")

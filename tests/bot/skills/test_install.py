@@ -20,7 +20,7 @@ from bot.cli import skills
 from bot.skills.install import install
 from bot.skills.shelf import scan
 from tests.bot.cli.test_commands import NO_OLLAMA, hark
-from tests.bot.gateway.house import house
+from tests.bot.gateway.house import House
 from tests.bot.skills.test_skills import put
 from tests.service import settings
 from tests.stored import Stored
@@ -248,25 +248,24 @@ async def test_what_is_refused_leaves_nothing_behind(tmp_path: Path, case: str) 
     assert not (home / "skills").exists() or not list((home / "skills").iterdir())
 
 
-async def test_without_yes_and_a_terminal_nothing_is_installed(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        source, root = folder(tmp_path / "source"), at.service.parts.skills.root
-        refused = await hark(tmp_path, "skills", "install", str(source))
-        assert refused.code == 1
-        assert "tools: read exec" in refused.out
-        assert "no terminal to ask in" in refused.error
-        assert not root.exists() or not list(root.iterdir())
-        done = await hark(tmp_path, "skills", "install", str(source), "--yes")
-        assert (done.code, "`report` counts as looked at" in done.out) == (0, True)
-        assert [one.name for one in at.service.parts.skills.there("telegram", owned=True)] == ["report"]
-        listed = await hark(tmp_path, "skills", "list")
-        assert listed.out == "- `report`: Makes a report.\n"
-        (root / "report" / "SKILL.md").write_text(HEAD)
-        changed = await hark(tmp_path, "doctor")
-        assert "report is not loaded: it has changed since an owner looked at it" in changed.out
-        assert (await hark(tmp_path, "skills", "accept", "report")).code == 0
-        wrong = await hark(tmp_path, "skills", "accept", "other")
-        assert (wrong.code, "There is no skill 'other'" in wrong.error) == (1, True)
+async def test_without_yes_and_a_terminal_nothing_is_installed(tmp_path: Path, at: House) -> None:
+    source, root = folder(tmp_path / "source"), at.service.parts.skills.root
+    refused = await hark(tmp_path, "skills", "install", str(source))
+    assert refused.code == 1
+    assert "tools: read exec" in refused.out
+    assert "no terminal to ask in" in refused.error
+    assert not root.exists() or not list(root.iterdir())
+    done = await hark(tmp_path, "skills", "install", str(source), "--yes")
+    assert (done.code, "`report` counts as looked at" in done.out) == (0, True)
+    assert [one.name for one in at.service.parts.skills.there("telegram", owned=True)] == ["report"]
+    listed = await hark(tmp_path, "skills", "list")
+    assert listed.out == "- `report`: Makes a report.\n"
+    (root / "report" / "SKILL.md").write_text(HEAD)
+    changed = await hark(tmp_path, "doctor")
+    assert "report is not loaded: it has changed since an owner looked at it" in changed.out
+    assert (await hark(tmp_path, "skills", "accept", "report")).code == 0
+    wrong = await hark(tmp_path, "skills", "accept", "other")
+    assert (wrong.code, "There is no skill 'other'" in wrong.error) == (1, True)
 
 
 async def test_without_a_service_the_store_is_written(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ def put(home: Path, name: str, about: str = "Makes a report.", head: str = "", b
 
 async def prompt(hark: Hark, sender: str = "1") -> str:
     """The system prompt of a turn."""
-    hark.model.add("Yes.")
-    await hark.say("are you there?", sender)
+    await hark.say("are you there?", sender, answers=["Yes."])
     return hark.model.requests[-1].system
 
 
@@ -34,8 +33,7 @@ async def results(hark: Hark, *calls: Call, text: str = "go on", sender: str = "
     """What calls of one turn gave, one after the other."""
     for call in calls:
         hark.model.add(call)
-    hark.model.add("Done.")
-    await hark.say(text, sender)
+    await hark.say(text, sender, answers=["Done."])
     found = [part for one in hark.model.requests[-1].messages for part in one.tool_results]
     return found[-len(calls) :]
 
@@ -49,9 +47,7 @@ async def test_a_skill_is_listed_read_and_not_trusted(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         assert "## Skills\n" in (system := await prompt(hark))
         assert "- `report`: Makes a report. On two ‹event> lines.\n" in system
-        hark.model.add(Call("read", {"path": "skills/report/SKILL.md"}))
-        hark.model.add(PLAN)
-        await hark.say("report")
+        await hark.say("report", answers=[Call("read", {"path": "skills/report/SKILL.md"}), PLAN])
         (read,) = hark.model.requests[-1].messages[-1].tool_results
         assert "DO this." in read.text
         assert read.origins == (Provenance("skill", "report"),)
@@ -201,13 +197,10 @@ async def test_a_narrowed_turn_stays_narrowed_when_it_is_resumed(tmp_path: Path)
     put(tmp_path, "report", head="allowed-tools: ask_person\n")
     ask = Call("ask_person", {"question": "Which month?"})
     async with running(tmp_path) as hark:
-        hark.model.add(ask)
-        await hark.write("/skill report")
+        await hark.write("/skill report", answers=[ask])
         await hark.until(lambda: hark.stored.turns(state="parked"), "the question")
     async with running(tmp_path) as hark:
-        hark.model.add(Call("write", {"path": "a.txt", "content": "x"}))
-        hark.model.add("Done.")
-        await hark.write("May")
+        await hark.write("May", answers=[Call("write", {"path": "a.txt", "content": "x"}), "Done."])
         await hark.until(lambda: hark.ends(session_of("1")) and not hark.stored.unfinished(), "the answer")
         assert not (hark.service.parts.workspace / "a.txt").exists()
         assert "Use the skill report." in str(hark.model.requests[-1].messages)
@@ -227,8 +220,7 @@ async def test_a_skill_of_the_package_is_used_where_it_is_named_and_the_workspac
             assert "A skill is a folder" in got.text
             assert got.origins == (Provenance("skill", "skill-writing"),)
         assert "`skill-writing`" in await command(hark, "/skills")
-        hark.model.add("Done.")
-        await hark.say("/skill skill-writing for tea")
+        await hark.say("/skill skill-writing for tea", answers=["Done."])
         said = next(one for one in hark.model.requests[-1].messages if "for tea" in one.text)
         assert "A skill is a folder" in said.text
         put(tmp_path, "skill-writing", body="Another.\n")

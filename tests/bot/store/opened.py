@@ -46,6 +46,26 @@ def message(text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, chat: 
     return InboundMessage(origin=origin, event_key=message_key(chat, number), kind=kind, text=text, sent_at=0)
 
 
+def a_turn(turn_id: str = "", session_key: str = "s", **fields: Any) -> Turn:
+    """A turn that no store holds; of nobody, unless the fields say so."""
+    given: dict[str, Any] = {
+        "run": RunRef(run_id=turn_id, turn_id=turn_id, session_key=session_key, attempt=1),
+        "kind": TurnKind.REPLY,
+        "transcript_id": "",
+        "messages": (),
+        "conv_id": 0,
+        "place": Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT),
+        "step": 0,
+        "usage": _NO_USAGE,
+        "ran": 0,
+        "entries": (),
+        "prompt": None,
+        "fingerprint": None,
+        "more": False,
+    }
+    return Turn(**given | fields)
+
+
 async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: Any) -> int:
     """Let a message in; returns its place in the order of acceptance."""
     item = AcceptedMessage(message=message(text, kind), session_key=KEY)
@@ -79,3 +99,11 @@ async def claim(store: Store) -> Turn:
     claimed = await store.turns.claim(KEY, "worker", answering)
     assert claimed is not None
     return claimed
+
+
+async def accept_and_claim(
+    store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: Any
+) -> Turn:
+    """Let a message in and take the turn that answers it."""
+    await accept(store, text, kind, **fields)
+    return await claim(store)

@@ -18,7 +18,7 @@ from channels.message import InboundKind, UnreadEvent
 from channels.outgoing import Action, Planned, Refused, SendResult, Sent
 from channels.sources import answer, of_turn, sentence
 from tests.bot.persistence.test_people import stranger
-from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, accept_and_claim, message, opened, whole
 from tests.stored import Stored
 
 ACCOUNT = "telegram:bot"
@@ -36,8 +36,7 @@ def book(at: Path) -> tuple[int, int, int, list[str]]:
 
 async def answered(store: Store, result: SendResult | None = SENT, text: str = "fine") -> str:
     """A message and its answer, which is sent with this result; None: it is not sent yet."""
-    await accept(store)
-    turn = await claim(store)
+    turn = await accept_and_claim(store)
     blocks = [Planned(source=answer(turn.turn_id, 1, 0), body=text, nonce=1, said=text, step=1)] if text else []
     where = PlanIn(turn.conv_id, sending=True)
     _, deliveries = await store.turns.step(turn.run, whole(turn.run, Text(text or "NO_REPLY")), where, blocks)
@@ -46,29 +45,27 @@ async def answered(store: Store, result: SendResult | None = SENT, text: str = "
     return turn.turn_id
 
 
-async def test_each_message_is_answered_told_or_pending(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await answered(store)
-        assert book(tmp_path) == (1, 0, 0, [])
-        await answered(store, text="")
-        assert book(tmp_path) == (2, 0, 0, []), "silence is an answer"
-        await answered(store, Refused("blocked"))
-        assert book(tmp_path) == (2, 1, 0, [])
-        await answered(store, None)
-        assert book(tmp_path) == (2, 1, 1, [])
-        seq = await accept(store, "/help", InboundKind.COMMAND)
-        assert book(tmp_path) == (2, 1, 2, [])
-        await store.commands.answer(seq, [Planned(source=sentence("cmd", seq), body="help", nonce=2)])
-        await accept(store, state="dropped", reason=Cause.ACCESS, session_key=None)
-        await accept(store, "", InboundKind.EDIT)
-        assert book(tmp_path) == (2, 2, 2, []), "an edit is not asked of the bot"
-        await accept(store)
-        turn = await claim(store)
-        assert book(tmp_path) == (2, 2, 3, [])
-        notice = [Planned(source=of_turn(turn.turn_id, "error"), body="It failed.", nonce=3)]
-        kind = {"error_kind": "timeout", "error_message": None}
-        await store.turns.finish(turn.run, Outcome.FAILED, where=PlanIn(turn.conv_id), blocks=notice, **kind)
-        assert book(tmp_path) == (2, 2, 3, []), "nobody was told yet"
+async def test_each_message_is_answered_told_or_pending(tmp_path: Path, store: Store) -> None:
+    await answered(store)
+    assert book(tmp_path) == (1, 0, 0, [])
+    await answered(store, text="")
+    assert book(tmp_path) == (2, 0, 0, []), "silence is an answer"
+    await answered(store, Refused("blocked"))
+    assert book(tmp_path) == (2, 1, 0, [])
+    await answered(store, None)
+    assert book(tmp_path) == (2, 1, 1, [])
+    seq = await accept(store, "/help", InboundKind.COMMAND)
+    assert book(tmp_path) == (2, 1, 2, [])
+    await store.commands.answer(seq, [Planned(source=sentence("cmd", seq), body="help", nonce=2)])
+    await accept(store, state="dropped", reason=Cause.ACCESS, session_key=None)
+    await accept(store, "", InboundKind.EDIT)
+    assert book(tmp_path) == (2, 2, 2, []), "an edit is not asked of the bot"
+    turn = await accept_and_claim(store)
+    assert book(tmp_path) == (2, 2, 3, [])
+    notice = [Planned(source=of_turn(turn.turn_id, "error"), body="It failed.", nonce=3)]
+    kind = {"error_kind": "timeout", "error_message": None}
+    await store.turns.finish(turn.run, Outcome.FAILED, where=PlanIn(turn.conv_id), blocks=notice, **kind)
+    assert book(tmp_path) == (2, 2, 3, []), "nobody was told yet"
 
 
 @pytest.mark.parametrize(
@@ -122,8 +119,7 @@ async def test_a_row_that_nothing_names_is_put_to_the_account_of_those_beside_it
 
 async def test_a_request_that_is_missing_is_named_with_the_message_that_waits_for_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await accept(store)
-        await claim(store)
+        await accept_and_claim(store)
     Stored(tmp_path).spoil("UPDATE turn SET state='parked', parked_on='x'")
     assert book(tmp_path) == (0, 0, 0, ["the request that it waits for is missing"])
 
@@ -151,23 +147,21 @@ async def test_a_delivery_of_no_message_is_named_by_its_own_number(tmp_path: Pat
     ]
 
 
-async def test_what_is_offered_twice_leaves_no_gap(tmp_path: Path) -> None:
+async def test_what_is_offered_twice_leaves_no_gap(tmp_path: Path, store: Store) -> None:
     """A refused insertion uses up a number."""
-    async with opened(tmp_path) as store:
-        unread = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{", error="no JSON")
-        shut_out = replace(stranger("6", "digest"), code="")
-        await store.inbox.accept([unread, unread, shut_out, shut_out])
-        await accept(store)
-        turn = await claim(store)
-        preview = Planned(source=answer(turn.turn_id, 1, 0), body="f", nonce=1, action=Action.PREVIEW)
-        where = PlanIn(turn.conv_id)
-        for _ in range(2):
-            await store.turns.plan(turn.run, where, [preview])
-        for nonce in (2, 3):
-            await store.turns.plan(turn.run, where, [replace(preview, body="fine", said="fine", step=1, nonce=nonce)])
-        await accept(store)
-        assert not Stored(tmp_path).balance().unexplained
-        assert [seq for (seq,) in Stored(tmp_path).messages("seq")] == [1, 2, 3, 4]
+    unread = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{", error="no JSON")
+    shut_out = replace(stranger("6", "digest"), code="")
+    await store.inbox.accept([unread, unread, shut_out, shut_out])
+    turn = await accept_and_claim(store)
+    preview = Planned(source=answer(turn.turn_id, 1, 0), body="f", nonce=1, action=Action.PREVIEW)
+    where = PlanIn(turn.conv_id)
+    for _ in range(2):
+        await store.turns.plan(turn.run, where, [preview])
+    for nonce in (2, 3):
+        await store.turns.plan(turn.run, where, [replace(preview, body="fine", said="fine", step=1, nonce=nonce)])
+    await accept(store)
+    assert not Stored(tmp_path).balance().unexplained
+    assert [seq for (seq,) in Stored(tmp_path).messages("seq")] == [1, 2, 3, 4]
 
 
 async def test_what_was_pruned_stays_counted_and_what_was_not_explained_stays_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
+from bot.store.store import Store
 from tests.bot.store.opened import KEY, accept, opened
 
 _HOLD = """
@@ -70,55 +71,52 @@ async def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
-async def test_nothing_is_accepted_on_a_full_disk_and_everything_after_it(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await accept(store, "before")
+async def test_nothing_is_accepted_on_a_full_disk_and_everything_after_it(store: Store) -> None:
+    await accept(store, "before")
 
-        async def allow(pages: int) -> None:
-            sql = f"PRAGMA max_page_count={pages}"
-            await store.database.execute(lambda db: db.execute(sql).fetchone())
+    async def allow(pages: int) -> None:
+        sql = f"PRAGMA max_page_count={pages}"
+        await store.database.execute(lambda db: db.execute(sql).fetchone())
 
-        await allow(1)  # no more than there are
-        with pytest.raises(StoreUnavailable, match="full"):
-            await accept(store, "too much " * 100_000)
-        assert store.failure is not None
-        assert await store.inbox.count_waiting(KEY) == 1
-        await allow(1_000_000)
-        assert await store.try_write()
-        assert store.failure is None
+    await allow(1)  # no more than there are
+    with pytest.raises(StoreUnavailable, match="full"):
         await accept(store, "too much " * 100_000)
-        assert await store.inbox.count_waiting(KEY) == 2
+    assert store.failure is not None
+    assert await store.inbox.count_waiting(KEY) == 1
+    await allow(1_000_000)
+    assert await store.try_write()
+    assert store.failure is None
+    await accept(store, "too much " * 100_000)
+    assert await store.inbox.count_waiting(KEY) == 2
 
 
-async def test_a_lock_of_another_program_is_waited_for_and_then_said(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await store.database.execute(lambda db: db.execute("PRAGMA busy_timeout=20").fetchone())
-        with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreUnavailable, match="locked"):
-                await accept(store)
-            assert store.failure is not None
-            assert await store.inbox.count_waiting(KEY) == 0, "reading goes on"
-            other.execute("ROLLBACK")
-        await accept(store)
-        assert store.failure is None
+async def test_a_lock_of_another_program_is_waited_for_and_then_said(tmp_path: Path, store: Store) -> None:
+    await store.database.execute(lambda db: db.execute("PRAGMA busy_timeout=20").fetchone())
+    with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="locked"):
+            await accept(store)
+        assert store.failure is not None
+        assert await store.inbox.count_waiting(KEY) == 0, "reading goes on"
+        other.execute("ROLLBACK")
+    await accept(store)
+    assert store.failure is None
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Path, place: int) -> None:
+async def test_one_of_several_writes_that_fails_undoes_itself_alone(place: int, store: Store) -> None:
     """They share a commit, whichever of them it is."""
-    async with opened(tmp_path) as store:
 
-        def broken(db: sqlite3.Connection) -> None:
-            db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'mark', '7')")
-            raise ValueError("half done")
+    def broken(db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'mark', '7')")
+        raise ValueError("half done")
 
-        writes: list[Awaitable[object]] = [accept(store, "first"), accept(store, "last")]
-        writes.insert(place, store.writer.write(broken))
-        outcomes: list[object] = await asyncio.gather(*writes, return_exceptions=True)
-        assert isinstance(outcomes.pop(place), ValueError)
-        assert outcomes == [1, 2]
-        assert await store.inbox.mark("test") is None
+    writes: list[Awaitable[object]] = [accept(store, "first"), accept(store, "last")]
+    writes.insert(place, store.writer.write(broken))
+    outcomes: list[object] = await asyncio.gather(*writes, return_exceptions=True)
+    assert isinstance(outcomes.pop(place), ValueError)
+    assert outcomes == [1, 2]
+    assert await store.inbox.mark("test") is None
 
 
 async def test_a_write_that_fails_alone_is_undone(tmp_path: Path) -> None:

@@ -18,14 +18,13 @@ from bot.store.store import Store
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from tests.bot.persistence.contract import answer
-from tests.bot.store.opened import KEY, accept, claim, opened
+from tests.bot.store.opened import KEY, accept, accept_and_claim, opened
 from tests.stored import Stored
 
 
 async def exchange(store: Store, text: str) -> Turn:
     """A question, and its answer."""
-    await accept(store, text)
-    turn = await claim(store)
+    turn = await accept_and_claim(store, text)
     await answer(store, turn)
     return turn
 
@@ -51,37 +50,33 @@ async def summary(store: Store, turn: Turn, end: int, start: int) -> bool:
     return await store.compactions.ended(turn.transcript_id, message, start, 0, event) is not None
 
 
-async def test_a_summary_that_was_made_meanwhile_of_what_is_taken_back_is_not_stored(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        for text in ("one", "two", "three"):
-            turn = await exchange(store, text)  # two lines each
-        seq = await accept(store, "/undo", InboundKind.COMMAND)
-        _, (undone,) = await undo(store, seq)
-        assert undone.asked == ("three",)
-        assert not await summary(store, turn, end=6, start=6)  # it has "three" in it
-        assert await summary(store, turn, end=6, start=5)
-        assert [line.message.text for line in await store.reads.context(turn.transcript_id)] == ["a summary"]
+async def test_a_summary_that_was_made_meanwhile_of_what_is_taken_back_is_not_stored(store: Store) -> None:
+    for text in ("one", "two", "three"):
+        turn = await exchange(store, text)  # two lines each
+    seq = await accept(store, "/undo", InboundKind.COMMAND)
+    _, (undone,) = await undo(store, seq)
+    assert undone.asked == ("three",)
+    assert not await summary(store, turn, end=6, start=6)  # it has "three" in it
+    assert await summary(store, turn, end=6, start=5)
+    assert [line.message.text for line in await store.reads.context(turn.transcript_id)] == ["a summary"]
 
 
-async def test_what_was_begun_after_the_command_is_left_alone(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await exchange(store, "one")
-        seq = await accept(store, "/undo", InboundKind.COMMAND)
-        await accept(store, "two")
-        await claim(store)
-        _, (undone,) = await undo(store, seq)
-        assert undone.refused == "newer"
-        assert Stored(tmp_path).turns("state") == [("done",), ("running",)]
-        assert await undo(store, seq) == (NOT_ANEW, [])  # it was carried out before
+async def test_what_was_begun_after_the_command_is_left_alone(tmp_path: Path, store: Store) -> None:
+    await exchange(store, "one")
+    seq = await accept(store, "/undo", InboundKind.COMMAND)
+    await accept_and_claim(store, "two")
+    _, (undone,) = await undo(store, seq)
+    assert undone.refused == "newer"
+    assert Stored(tmp_path).turns("state") == [("done",), ("running",)]
+    assert await undo(store, seq) == (NOT_ANEW, [])  # it was carried out before
 
 
-async def test_a_command_that_was_found_in_a_history_takes_nothing_newer_back(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await exchange(store, "one")
-        seq = await accept(store, "/undo", InboundKind.COMMAND)
-        Stored(tmp_path).spoil("UPDATE inbox SET sent_at=1, accepted_at=1000000 WHERE seq=?", seq)
-        _, (undone,) = await undo(store, seq)
-        assert undone.refused == "newer"
+async def test_a_command_that_was_found_in_a_history_takes_nothing_newer_back(tmp_path: Path, store: Store) -> None:
+    await exchange(store, "one")
+    seq = await accept(store, "/undo", InboundKind.COMMAND)
+    Stored(tmp_path).spoil("UPDATE inbox SET sent_at=1, accepted_at=1000000 WHERE seq=?", seq)
+    _, (undone,) = await undo(store, seq)
+    assert undone.refused == "newer"
 
 
 @settings(max_examples=25, deadline=None)

@@ -19,14 +19,13 @@ from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
 from channels.outgoing import Planned, Sent
 from channels.sources import sentence
-from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, accept_and_claim, claim, message, opened, whole
 from tests.stored import Stored, disk_full
 
 
 async def _answered(store: Store, text: str = "hello") -> str:
     """A message, its answer and its delivery, all done; returns the turn."""
-    await accept(store, text)
-    turn = await claim(store)
+    turn = await accept_and_claim(store, text)
     kept, (delivery,) = await store.turns.step(
         turn.run,
         whole(turn.run, Text("fine")),
@@ -38,17 +37,16 @@ async def _answered(store: Store, text: str = "hello") -> str:
     return turn.run.turn_id
 
 
-async def test_an_event_is_stored_once_and_its_mark_with_it(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        once = AcceptedMessage(message=message("first"), session_key=KEY)
-        other = AcceptedMessage(message=message("second"), session_key=KEY)
-        answers = await store.inbox.accept([once, other, once], Mark("telegram:bot", "7"))
-        assert [type(answer) for answer in answers] == [Fresh, Fresh, Duplicate]
-        again = await store.inbox.accept([replace(once, message=replace(once.message, text="changed"))])
-        assert isinstance(again[0], Duplicate)
-        assert await store.inbox.count_waiting(KEY) == 2
-        assert await store.inbox.mark("telegram:bot") == "7"
-        assert await store.inbox.mark("telegram:other") is None
+async def test_an_event_is_stored_once_and_its_mark_with_it(store: Store) -> None:
+    once = AcceptedMessage(message=message("first"), session_key=KEY)
+    other = AcceptedMessage(message=message("second"), session_key=KEY)
+    answers = await store.inbox.accept([once, other, once], Mark("telegram:bot", "7"))
+    assert [type(answer) for answer in answers] == [Fresh, Fresh, Duplicate]
+    again = await store.inbox.accept([replace(once, message=replace(once.message, text="changed"))])
+    assert isinstance(again[0], Duplicate)
+    assert await store.inbox.count_waiting(KEY) == 2
+    assert await store.inbox.mark("telegram:bot") == "7"
+    assert await store.inbox.mark("telegram:other") is None
 
 
 async def test_where_a_session_was_used_last_is_where_a_person_wrote(tmp_path: Path) -> None:
@@ -70,24 +68,20 @@ async def test_where_a_session_was_used_last_is_where_a_person_wrote(tmp_path: P
             assert stored.conversations("channel", conv_id=last) == ([(expected,)] if expected else [])
 
 
-async def test_the_same_key_on_another_account_is_another_event(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        first = message()
-        place = replace(first.origin.place, account="second bot")
-        second = replace(first, origin=replace(first.origin, place=place))
-        answers = await store.inbox.accept(
-            [AcceptedMessage(message=found, session_key=KEY) for found in (first, second)]
-        )
-        assert [type(answer) for answer in answers] == [Fresh, Fresh]
+async def test_the_same_key_on_another_account_is_another_event(store: Store) -> None:
+    first = message()
+    place = replace(first.origin.place, account="second bot")
+    second = replace(first, origin=replace(first.origin, place=place))
+    answers = await store.inbox.accept([AcceptedMessage(message=found, session_key=KEY) for found in (first, second)])
+    assert [type(answer) for answer in answers] == [Fresh, Fresh]
 
 
-async def test_an_event_that_cannot_be_read_is_kept_once_and_not_whole(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        event = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{" * 200_000, error="not JSON")
-        await store.inbox.accept([event])
-        assert isinstance((await store.inbox.accept([event]))[0], Duplicate)
-        ((state, payload, reason),) = Stored(tmp_path).messages("state", "payload", "reason")
-        assert (state, len(payload), reason) == ("unread", 65_536, "not JSON")
+async def test_an_event_that_cannot_be_read_is_kept_once_and_not_whole(tmp_path: Path, store: Store) -> None:
+    event = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{" * 200_000, error="not JSON")
+    await store.inbox.accept([event])
+    assert isinstance((await store.inbox.accept([event]))[0], Duplicate)
+    ((state, payload, reason),) = Stored(tmp_path).messages("state", "payload", "reason")
+    assert (state, len(payload), reason) == ("unread", 65_536, "not JSON")
 
 
 async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_path: Path) -> None:

@@ -70,18 +70,17 @@ def under(mode: str, **fields: object) -> QueueRule:
     return replace(RULE, mode=mode, **fields)  # type: ignore[arg-type]
 
 
-async def test_what_is_written_during_a_run_is_one_turn_of_each_place(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        for text in ("before", "before too"):
-            await write(store, text)
-        turn = await claim(store)
-        for sender, text, chat in (("1", "a", "1"), ("2", "b", "1"), ("1", "elsewhere", "2"), ("1", "c", "1")):
-            await write(store, said_by(sender, text, chat))
-        await end(store, turn)
-        assert await turns(store) == [["before too"], ["a", "b", "c"], ["elsewhere"]]
-        await write(store, "d")
-        await write(store, "e")
-        assert await turns(store) == [["d"], ["e"]], "nothing runs"
+async def test_what_is_written_during_a_run_is_one_turn_of_each_place(store: Store) -> None:
+    for text in ("before", "before too"):
+        await write(store, text)
+    turn = await claim(store)
+    for sender, text, chat in (("1", "a", "1"), ("2", "b", "1"), ("1", "elsewhere", "2"), ("1", "c", "1")):
+        await write(store, said_by(sender, text, chat))
+    await end(store, turn)
+    assert await turns(store) == [["before too"], ["a", "b", "c"], ["elsewhere"]]
+    await write(store, "d")
+    await write(store, "e")
+    assert await turns(store) == [["d"], ["e"]], "nothing runs"
 
 
 async def test_a_crash_does_not_change_what_is_collected(tmp_path: Path) -> None:
@@ -96,25 +95,23 @@ async def test_a_crash_does_not_change_what_is_collected(tmp_path: Path) -> None
         assert await turns(store) == [["one"], ["two", "three"]]
 
 
-async def test_nothing_is_collected_across_a_command_that_is_open(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        turn = await claim(store)
-        await write(store, "two")
-        await accept(store, "/new", InboundKind.COMMAND)
-        await write(store, "three")
-        await end(store, turn)
-        assert await turns(store) == [["two"], ["three"]]
+async def test_nothing_is_collected_across_a_command_that_is_open(store: Store) -> None:
+    await write(store, "one")
+    turn = await claim(store)
+    await write(store, "two")
+    await accept(store, "/new", InboundKind.COMMAND)
+    await write(store, "three")
+    await end(store, turn)
+    assert await turns(store) == [["two"], ["three"]]
 
 
-async def test_what_waits_by_itself_is_not_passed(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        turn = await claim(store)
-        for text, mode in (("two", "collect"), ("three", "followup"), ("four", "collect")):
-            await write(store, text, under(mode))
-        await end(store, turn)
-        assert await turns(store) == [["two"], ["three"], ["four"]]
+async def test_what_waits_by_itself_is_not_passed(store: Store) -> None:
+    await write(store, "one")
+    turn = await claim(store)
+    for text, mode in (("two", "collect"), ("three", "followup"), ("four", "collect")):
+        await write(store, text, under(mode))
+    await end(store, turn)
+    assert await turns(store) == [["two"], ["three"], ["four"]]
 
 
 async def test_the_parts_of_a_message_stay_together_when_a_run_begins_between_them(tmp_path: Path) -> None:
@@ -131,42 +128,37 @@ async def test_the_parts_of_a_message_stay_together_when_a_run_begins_between_th
         assert await turns(store) == [["first half", "more of it", "second half"]]
 
 
-async def test_the_session_says_the_mode(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        seq = await accept(store, "/queue followup", InboundKind.COMMAND)
-        await store.settings.change(seq, KEY, ("queue", "followup"), ())
-        await write(store, "one")
-        turn = await claim(store)
-        for text in ("two", "three"):
-            await write(store, text)
-        await end(store, turn)
-        assert await turns(store) == [["two"], ["three"]]
+async def test_the_session_says_the_mode(store: Store) -> None:
+    seq = await accept(store, "/queue followup", InboundKind.COMMAND)
+    await store.settings.change(seq, KEY, ("queue", "followup"), ())
+    await write(store, "one")
+    turn = await claim(store)
+    for text in ("two", "three"):
+        await write(store, text)
+    await end(store, turn)
+    assert await turns(store) == [["two"], ["three"]]
 
 
-async def test_what_steers_is_read_before_the_next_answer(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        turn = await claim(store)
-        fresh = await write(store, "two", under("steer"), delay=1000, gathers=True)
-        assert (fresh.state, fresh.ready_at) == ("steering", 0)
-        assert not await end(store, turn), "it reads that first"
-        assert await end(store, replace(turn, step=1))
-        assert Stored(tmp_path).messages("state", "turn_id") == [("done", turn.turn_id)] * 2
+async def test_what_steers_is_read_before_the_next_answer(tmp_path: Path, store: Store) -> None:
+    await write(store, "one")
+    turn = await claim(store)
+    fresh = await write(store, "two", under("steer"), delay=1000, gathers=True)
+    assert (fresh.state, fresh.ready_at) == ("steering", 0)
+    assert not await end(store, turn), "it reads that first"
+    assert await end(store, replace(turn, step=1))
+    assert Stored(tmp_path).messages("state", "turn_id") == [("done", turn.turn_id)] * 2
 
 
-async def test_what_steers_too_late_is_a_turn_of_its_own(tmp_path: Path) -> None:
+async def test_what_steers_too_late_is_a_turn_of_its_own(store: Store) -> None:
     """Both orders of the two transactions, and a run that fails before it has read."""
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        assert await end(store, await claim(store))
-        assert (await write(store, "two", under("steer"))).state == "waiting"
-        turn = await claim(store)
-        assert (await write(store, "three", under("steer"))).state == "steering"
-        where = PlanIn(turn.conv_id)
-        await store.turns.finish(
-            turn.run, Outcome.FAILED, error_kind="network", error_message=None, where=where, blocks=()
-        )
-        assert await turns(store) == [["three"]]
+    await write(store, "one")
+    assert await end(store, await claim(store))
+    assert (await write(store, "two", under("steer"))).state == "waiting"
+    turn = await claim(store)
+    assert (await write(store, "three", under("steer"))).state == "steering"
+    where = PlanIn(turn.conv_id)
+    await store.turns.finish(turn.run, Outcome.FAILED, error_kind="network", error_message=None, where=where, blocks=())
+    assert await turns(store) == [["three"]]
 
 
 @pytest.mark.parametrize("what", ["elsewhere", "others", "command", "behind", "file", "beat", "summary"])
@@ -196,43 +188,40 @@ async def test_what_may_not_steer_waits(tmp_path: Path, what: str) -> None:
             assert (await write(store, said_by("2", "three"), rule)).state == "steering"
 
 
-async def test_calls_do_not_begin_when_somebody_steers(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        turn = await claim(store)
-        asked = whole(turn.run, ToolCall("c1", "act", "{}"), ToolCall("c2", "act", "{}"))
-        kept, _ = await store.turns.step(turn.run, asked, PlanIn(turn.conv_id), ())
-        assert not kept.steered
-        assert await store.turns.start_calls(turn.run, ["c1"], ())
-        await write(store, "two", under("steer"))
-        assert (await store.turns.results(turn.run, (), batch_done=False, events=())).steered
-        assert not await store.turns.start_calls(turn.run, ["c2"], ())
-        assert Stored(tmp_path).calls("state") == [("running",), ("asked",)]
+async def test_calls_do_not_begin_when_somebody_steers(tmp_path: Path, store: Store) -> None:
+    await write(store, "one")
+    turn = await claim(store)
+    asked = whole(turn.run, ToolCall("c1", "act", "{}"), ToolCall("c2", "act", "{}"))
+    kept, _ = await store.turns.step(turn.run, asked, PlanIn(turn.conv_id), ())
+    assert not kept.steered
+    assert await store.turns.start_calls(turn.run, ["c1"], ())
+    await write(store, "two", under("steer"))
+    assert (await store.turns.results(turn.run, (), batch_done=False, events=())).steered
+    assert not await store.turns.start_calls(turn.run, ["c2"], ())
+    assert Stored(tmp_path).calls("state") == [("running",), ("asked",)]
 
 
-async def test_the_newest_ends_the_run_and_is_answered_first(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        turn = await claim(store)
-        await write(store, "two", under("followup"))
-        fresh = await write(store, "four", under("interrupt"))
-        assert (fresh.stopped, told(fresh)) == ((turn.turn_id,), [])
-        newer = await write(store, "five", under("interrupt"))
-        assert newer.stopped == (), "nothing runs any more"
-        view = await store.reads.turn(turn.turn_id)
-        assert view is not None
-        assert view.state is TurnState.STOPPED
-        assert Stored(tmp_path).messages("state", "reason", turn_id=turn.turn_id) == [("done", Cause.INTERRUPT)]
-        assert await turns(store) == [["five"], ["two"], ["four"]]
+async def test_the_newest_ends_the_run_and_is_answered_first(tmp_path: Path, store: Store) -> None:
+    await write(store, "one")
+    turn = await claim(store)
+    await write(store, "two", under("followup"))
+    fresh = await write(store, "four", under("interrupt"))
+    assert (fresh.stopped, told(fresh)) == ((turn.turn_id,), [])
+    newer = await write(store, "five", under("interrupt"))
+    assert newer.stopped == (), "nothing runs any more"
+    view = await store.reads.turn(turn.turn_id)
+    assert view is not None
+    assert view.state is TurnState.STOPPED
+    assert Stored(tmp_path).messages("state", "reason", turn_id=turn.turn_id) == [("done", Cause.INTERRUPT)]
+    assert await turns(store) == [["five"], ["two"], ["four"]]
 
 
-async def test_what_steered_a_run_that_is_ended_waits(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "one")
-        await claim(store)
-        assert (await write(store, "two", under("steer"))).state == "steering"
-        await write(store, "three", under("interrupt"))
-        assert await turns(store) == [["three"], ["two"]]
+async def test_what_steered_a_run_that_is_ended_waits(store: Store) -> None:
+    await write(store, "one")
+    await claim(store)
+    assert (await write(store, "two", under("steer"))).state == "steering"
+    await write(store, "three", under("interrupt"))
+    assert await turns(store) == [["three"], ["two"]]
 
 
 async def test_what_ends_a_run_waits_for_more_of_its_sender_before_all_others(tmp_path: Path) -> None:
@@ -266,19 +255,17 @@ async def test_a_guest_ends_only_a_run_of_their_own(tmp_path: Path) -> None:
         assert await turns(store) == [["three"], ["no, this"]], "who has waited is not passed"
 
 
-async def test_others_are_told_that_their_run_was_ended(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, said_by("2", "one", chat="7"))
-        turn = await claim(store)
-        fresh = await write(store, "two", under("interrupt"))
-        assert (fresh.stopped, told(fresh)) == ((turn.turn_id,), ["interrupt 7"])
+async def test_others_are_told_that_their_run_was_ended(store: Store) -> None:
+    await write(store, said_by("2", "one", chat="7"))
+    turn = await claim(store)
+    fresh = await write(store, "two", under("interrupt"))
+    assert (fresh.stopped, told(fresh)) == ((turn.turn_id,), ["interrupt 7"])
 
 
-async def test_a_beat_is_not_ended(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await accept(store, "a beat", InboundKind.WAKE)
-        assert await store.turns.claim(KEY, "worker", answering, background=True) is not None
-        assert (await write(store, "two", under("interrupt"))).stopped == ()
+async def test_a_beat_is_not_ended(store: Store) -> None:
+    await accept(store, "a beat", InboundKind.WAKE)
+    assert await store.turns.claim(KEY, "worker", answering, background=True) is not None
+    assert (await write(store, "two", under("interrupt"))).stopped == ()
 
 
 async def pile_up(store: Store, drop: str, count: int) -> tuple[Turn, list[Fresh]]:
@@ -289,49 +276,44 @@ async def pile_up(store: Store, drop: str, count: int) -> tuple[Turn, list[Fresh
     return turn, [await write(store, f"{n}", rule) for n in range(count)]
 
 
-async def test_the_newest_is_dropped(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        turn, fresh = await pile_up(store, "new", 4)
-        assert [one.state for one in fresh] == ["waiting", "waiting", "dropped", "dropped"]
-        assert [told(one) for one in fresh] == [[], [], ["new 1"], []], "once in a burst"
-        await end(store, turn)
-        assert await turns(store) == [["0"], ["1"]]
-        assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.CAP,)] * 2
+async def test_the_newest_is_dropped(tmp_path: Path, store: Store) -> None:
+    turn, fresh = await pile_up(store, "new", 4)
+    assert [one.state for one in fresh] == ["waiting", "waiting", "dropped", "dropped"]
+    assert [told(one) for one in fresh] == [[], [], ["new 1"], []], "once in a burst"
+    await end(store, turn)
+    assert await turns(store) == [["0"], ["1"]]
+    assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.CAP,)] * 2
 
 
-async def test_the_oldest_is_dropped(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        turn, fresh = await pile_up(store, "old", 4)
-        assert [told(one) for one in fresh] == [[], [], ["old 1"], []]
-        await end(store, turn)
-        assert await turns(store) == [["2"], ["3"]]
-        assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.CAP,)] * 2
+async def test_the_oldest_is_dropped(tmp_path: Path, store: Store) -> None:
+    turn, fresh = await pile_up(store, "old", 4)
+    assert [told(one) for one in fresh] == [[], [], ["old 1"], []]
+    await end(store, turn)
+    assert await turns(store) == [["2"], ["3"]]
+    assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.CAP,)] * 2
 
 
-async def test_a_new_burst_is_told_anew(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        turn, _ = await pile_up(store, "new", 3)
-        await end(store, turn)
-        turn = await claim(store)
-        rule = under("followup", drop="new", cap=1)
-        assert told(await write(store, "again", rule)) == ["new 1"]
+async def test_a_new_burst_is_told_anew(store: Store) -> None:
+    turn, _ = await pile_up(store, "new", 3)
+    await end(store, turn)
+    turn = await claim(store)
+    rule = under("followup", drop="new", cap=1)
+    assert told(await write(store, "again", rule)) == ["new 1"]
 
 
-async def test_who_wrote_elsewhere_is_told_there(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await write(store, "now")
-        await claim(store)
-        rule = under("followup", drop="old", cap=1)
-        await write(store, said_by("2", "theirs", chat="7"), rule)
-        assert told(await write(store, "mine", rule)) == ["old 7"]
+async def test_who_wrote_elsewhere_is_told_there(store: Store) -> None:
+    await write(store, "now")
+    await claim(store)
+    rule = under("followup", drop="old", cap=1)
+    await write(store, said_by("2", "theirs", chat="7"), rule)
+    assert told(await write(store, "mine", rule)) == ["old 7"]
 
 
-async def test_who_interrupts_is_never_the_one_that_is_dropped(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await pile_up(store, "new", 2)
-        fresh = await write(store, "this", under("interrupt", drop="new", cap=2))
-        assert (fresh.state, told(fresh)) == ("waiting", ["old 1"])
-        assert await turns(store) == [["this"], ["1"]]
+async def test_who_interrupts_is_never_the_one_that_is_dropped(store: Store) -> None:
+    await pile_up(store, "new", 2)
+    fresh = await write(store, "this", under("interrupt", drop="new", cap=2))
+    assert (fresh.state, told(fresh)) == ("waiting", ["old 1"])
+    assert await turns(store) == [["this"], ["1"]]
 
 
 async def test_who_has_ended_their_run_is_not_dropped_behind_others(tmp_path: Path) -> None:
@@ -369,29 +351,26 @@ async def test_what_came_before_a_run_does_not_count(tmp_path: Path) -> None:
         assert await turns(store) == [["1"], ["2"], ["4"]]
 
 
-async def test_what_is_dropped_in_short_is_told_once_to_the_next_turn(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        turn, _ = await pile_up(store, "summarise", 5)
-        assert Stored(tmp_path).messages("state", "reason", state="dropped") == [("dropped", Cause.TO_BE_NOTED)] * 3
-        await end(store, turn)
-        assert await turns(store) == [["3"], ["4"]]
-        assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.NOTED,)] * 3
+async def test_what_is_dropped_in_short_is_told_once_to_the_next_turn(tmp_path: Path, store: Store) -> None:
+    turn, _ = await pile_up(store, "summarise", 5)
+    assert Stored(tmp_path).messages("state", "reason", state="dropped") == [("dropped", Cause.TO_BE_NOTED)] * 3
+    await end(store, turn)
+    assert await turns(store) == [["3"], ["4"]]
+    assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.NOTED,)] * 3
 
 
-async def test_a_stop_drops_what_is_kept_in_short_too(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await pile_up(store, "summarise", 3)
-        seq = await accept(store, "/stop", InboundKind.COMMAND)
-        await store.stops.stop(seq, KEY, lambda stopped: ())
-        assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.STOP,)] * 3
+async def test_a_stop_drops_what_is_kept_in_short_too(tmp_path: Path, store: Store) -> None:
+    await pile_up(store, "summarise", 3)
+    seq = await accept(store, "/stop", InboundKind.COMMAND)
+    await store.stops.stop(seq, KEY, lambda stopped: ())
+    assert Stored(tmp_path).messages("reason", state="dropped") == [(Cause.STOP,)] * 3
 
 
-async def test_an_edit_of_what_is_being_answered_follows_the_mode(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        asked = message("one")
-        await write(store, asked)
-        turn = await claim(store)
-        edited = replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="one, I mean two")
-        say = tells(sentence("edit"), asked.origin.place, "edited")
-        assert told(await write(store, edited, under("steer"), say=say)) == [], "it is read in this very turn"
-        assert not await end(store, turn)
+async def test_an_edit_of_what_is_being_answered_follows_the_mode(store: Store) -> None:
+    asked = message("one")
+    await write(store, asked)
+    turn = await claim(store)
+    edited = replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="one, I mean two")
+    say = tells(sentence("edit"), asked.origin.place, "edited")
+    assert told(await write(store, edited, under("steer"), say=say)) == [], "it is read in this very turn"
+    assert not await end(store, turn)

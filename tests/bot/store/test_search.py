@@ -44,27 +44,24 @@ async def found(store: Store, words: str) -> list[str]:
         ("mixed 版本v2发布", "发布 版本"),
     ],
 )
-async def test_words_are_found_in_every_script(tmp_path: Path, said: str, words: str) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, "nothing of it", said)
-        assert await found(store, words) == [said]
+async def test_words_are_found_in_every_script(said: str, words: str, store: Store) -> None:
+    await say(store, "nothing of it", said)
+    assert await found(store, words) == [said]
 
 
 @pytest.mark.parametrize("words", ["京会", "天我", "北开", "of café failed x", "", "   ", "!?", '"', "*", "()"])
-async def test_what_does_not_stand_there_is_not_found(tmp_path: Path, words: str) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, "我们明天去北京开会", "the Deployment of café failed")
-        assert await found(store, words) == []
+async def test_what_does_not_stand_there_is_not_found(words: str, store: Store) -> None:
+    await say(store, "我们明天去北京开会", "the Deployment of café failed")
+    assert await found(store, words) == []
 
 
 @pytest.mark.parametrize(
     "words", ['"a', "a AND b", "a OR NOT b", "text:a", "NEAR(a b)", "a*", "^a", "{a b}", "a\0b", "a-b"]
 )
-async def test_nothing_that_is_typed_is_syntax(tmp_path: Path, words: str) -> None:
-    async with opened(tmp_path) as store:
-        said = f"so it was: {words}".replace("\0", " ")
-        await say(store, said, "something else")
-        assert await found(store, words) == [" ".join(said.split())]
+async def test_nothing_that_is_typed_is_syntax(words: str, store: Store) -> None:
+    said = f"so it was: {words}".replace("\0", " ")
+    await say(store, said, "something else")
+    assert await found(store, words) == [" ".join(said.split())]
 
 
 async def test_it_is_filled_in_batches_and_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -78,23 +75,21 @@ async def test_it_is_filled_in_batches_and_goes_on_where_it_was(tmp_path: Path) 
         assert len(await store.search.find("line", 1000)) == search.BATCH + 50
 
 
-async def test_it_is_filled_while_others_write(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, "hello there")
-        with contextlib.closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as writer:
-            writer.execute("BEGIN IMMEDIATE")
-            await store.search.fill()
-            assert len(await store.search.find("hello", 5)) == 1
-
-
-async def test_it_holds_no_more_files_each_time(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, "hello there")
+async def test_it_is_filled_while_others_write(tmp_path: Path, store: Store) -> None:
+    await say(store, "hello there")
+    with contextlib.closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
         await store.search.fill()
-        held = len(os.listdir("/dev/fd"))
-        for _ in range(20):
-            await store.search.find("hello", 5)
-        assert len(os.listdir("/dev/fd")) == held
+        assert len(await store.search.find("hello", 5)) == 1
+
+
+async def test_it_holds_no_more_files_each_time(store: Store) -> None:
+    await say(store, "hello there")
+    await store.search.fill()
+    held = len(os.listdir("/dev/fd"))
+    for _ in range(20):
+        await store.search.find("hello", 5)
+    assert len(os.listdir("/dev/fd")) == held
 
 
 async def test_it_forgets_what_was_pruned(tmp_path: Path) -> None:
@@ -111,19 +106,17 @@ async def test_it_forgets_what_was_pruned(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM words").fetchone() == (1,)
 
 
-async def test_a_damaged_index_is_made_anew(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, "hello there")
-        assert await found(store, "hello") == ["hello there"]
-        (tmp_path / search.FILE).write_bytes(b"no database at all" * 100)
-        assert await found(store, "hello") == ["hello there"]
-        assert (tmp_path / search.FILE).stat().st_mode & 0o777 == 0o600
+async def test_a_damaged_index_is_made_anew(tmp_path: Path, store: Store) -> None:
+    await say(store, "hello there")
+    assert await found(store, "hello") == ["hello there"]
+    (tmp_path / search.FILE).write_bytes(b"no database at all" * 100)
+    assert await found(store, "hello") == ["hello there"]
+    assert (tmp_path / search.FILE).stat().st_mode & 0o777 == 0o600
 
 
-async def test_only_the_words_around_are_shown(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await say(store, f"{'before ' * 100} needle {'behind ' * 100}")
-        (text,) = await found(store, "needle")
-        assert "needle" in text
-        assert (text[0], text[-1]) == ("…", "…")
-        assert len(text) < 200
+async def test_only_the_words_around_are_shown(store: Store) -> None:
+    await say(store, f"{'before ' * 100} needle {'behind ' * 100}")
+    (text,) = await found(store, "needle")
+    assert "needle" in text
+    assert (text[0], text[-1]) == ("…", "…")
+    assert len(text) < 200

@@ -13,7 +13,7 @@ from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.turns import Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, accept_and_claim, answering, claim, message, opened, whole
 from tests.stored import Stored
 
 SPOILT = [b'{"role": "us', b"\xff\xfe{", b'{"role": "user", "parts": [{"type": "text", "text": 1}]}']
@@ -47,8 +47,7 @@ async def test_a_damaged_line_is_passed_over(tmp_path: Path, value: bytes) -> No
 
 async def test_a_damaged_result_does_not_let_its_call_run_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await accept(store, "do both")
-        claimed = await claim(store)
+        claimed = await accept_and_claim(store, "do both")
         calls = (ToolCall("a", "exec", "{}"), ToolCall("b", "exec", "{}"))
         await step(store, claimed, Message("assistant", calls))
         results = [CallResult(ToolResult(call.call_id, "exec", "did it"), "done") for call in calls]

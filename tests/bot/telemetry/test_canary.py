@@ -13,7 +13,7 @@ import httpx2
 
 from bot.gateway.unix_socket import address
 from tests.bot.telemetry.kinds import KINDS, NAMED
-from tests.forked import ROOT
+from tests.forked import ROOT, hark
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call, Fail, Say
 from tests.standins.telegram_server import TelegramServer
@@ -52,12 +52,11 @@ async def test_no_key_is_in_anything_that_it_left(tmp_path: Path) -> None:
             "HOME": str(tmp_path),
             "ANTHROPIC_API_KEY": KNOWN["env"],
         }
-        hark = [sys.executable, "-m", "bot"]
         output = tmp_path / "output"
         with output.open("wb") as log:
             service = await asyncio.to_thread(
                 partial(subprocess.Popen, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log),
-                [*hark, "run"],
+                [sys.executable, "-m", "bot", "run"],
             )
         try:
             await asyncio.to_thread(until_ready, tmp_path, service)
@@ -74,11 +73,9 @@ async def test_no_key_is_in_anything_that_it_left(tmp_path: Path) -> None:
                 ("approvals", "list", "--json"),
                 ("security", "audit", "--json"),
             ):
-                done = await asyncio.to_thread(
-                    subprocess.run, [*hark, *command], cwd=tmp_path, env=environ, capture_output=True, check=False
-                )
-                assert done.stdout, (command, done.stderr)
-                outputs.append(done.stdout + done.stderr)
+                done = await asyncio.to_thread(hark, tmp_path, *command, environ=environ)
+                assert done.out, (command, done.error)
+                outputs.append((done.out + done.error).encode())
             outputs += await over_http(tmp_path)
         finally:
             service.terminate()

@@ -26,8 +26,7 @@ async def test_an_answer_is_said_aloud_behind_its_text(tmp_path: Path) -> None:
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         assert (await hark.say("hello")).texts == [hark.channel.texts()[-1]]
         assert sounds(hark) == []
-        hark.model.add("**Good** evening.")
-        await hark.write("/voice on")
+        await hark.write("/voice on", answers=["**Good** evening."])
         await hark.until(lambda: "Voice is on." in hark.channel.texts())
         heard: list[bytes] = []
 
@@ -55,12 +54,10 @@ async def on(hark: Hark) -> None:
 async def test_it_says_the_last_words_of_a_turn_and_stops_when_told(tmp_path: Path) -> None:
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         await on(hark)
-        hark.model.add("One.")
-        await hark.say("first")
+        await hark.say("first", answers=["One."])
         await hark.write("/voice off")
         await hark.until(lambda: "Voice is off." in hark.channel.texts())
-        hark.model.add("Two.")
-        await hark.say("second")
+        await hark.say("second", answers=["Two."])
         assert [one["input"] for one in server.spoken] == ["One."]
 
 
@@ -68,8 +65,7 @@ async def test_code_is_left_out_and_of_long_answers_the_beginning_is_said(tmp_pa
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         await on(hark)
         for answer in ("```py\nprint(1)\n```", "NO_REPLY", "See:\n```py\nprint(1)\n```\nThat is all."):
-            hark.model.add(answer)
-            await hark.say("hello")
+            await hark.say("hello", answers=[answer])
         assert len(sounds(hark)) == 1
         (said,) = server.spoken
         assert said["input"].split() == ["See:", "That", "is", "all."]
@@ -87,8 +83,7 @@ async def test_a_guard_is_asked_about_the_words_before_the_sound_is_made(tmp_pat
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         await on(hark)
         for answer in ("a secret", "a word"):
-            hark.model.add(answer)
-            await hark.say("hello")
+            await hark.say("hello", answers=[answer])
         assert [one["input"] for one in server.spoken] == ["a word"]
         assert hark.stored.deliveries("state", "cause").count(("expired", "hook")) == 1
 
@@ -97,8 +92,7 @@ async def test_a_failure_costs_a_sentence(tmp_path: Path) -> None:
     async with VoiceServer() as server, running(tmp_path, config=by(server)) as hark:
         await on(hark)
         server.status = 503
-        hark.model.add("Good evening.")
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", answers=["Good evening."])
         assert reply.texts == [
             "Good evening.",
             "(I could not say this aloud: the endpoint answered with status 503.)",
@@ -111,8 +105,7 @@ async def test_it_is_sent_once_whatever_crashes(tmp_path: Path, monkeypatch: pyt
         async with running(tmp_path, config=by(server)) as hark:
             await on(hark)
             server.hangs, server.came = True, hark.watch.changed
-            hark.model.add("Good evening.")
-            await hark.write("hello")
+            await hark.write("hello", answers=["Good evening."])
             await hark.until(lambda: len(server.spoken) == 1)
             assert hark.channel.texts()[-1] == "Good evening."
         server.hangs = False
@@ -139,19 +132,17 @@ async def test_a_sound_that_has_to_be_sent_again_is_made_again_where_it_is_gone(
             return NotSent(0.0, "flood") if len(tries) == 1 else Sent("2")
 
         hark.channel.on_send = lose
-        hark.model.add("Good evening.")
-        await hark.say("hello")
+        await hark.say("hello", answers=["Good evening."])
         assert tries == [True, True]
         assert len(server.spoken) == 2
 
 
-async def test_without_speech_the_command_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.write("/voice on")
-        (said,) = await hark.until_texts(1)
-        assert said.startswith("I have no voice")
-        await hark.write("/voice")
-        assert (await hark.until_texts(2))[1] == "Voice is off."
+async def test_without_speech_the_command_says_so(hark: Hark) -> None:
+    await hark.write("/voice on")
+    (said,) = await hark.until_texts(1)
+    assert said.startswith("I have no voice")
+    await hark.write("/voice")
+    assert (await hark.until_texts(2))[1] == "Voice is off."
 
 
 @pytest.mark.parametrize(("says", "at_once"), [("Good evening.", False), ("", True)])

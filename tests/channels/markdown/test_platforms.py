@@ -44,7 +44,7 @@ def on_slack(markdown: str) -> Seen:
         slack_blocks.check_text(body["text"], slack_blocks.MAX_UPDATE_TEXT)
         blocks = slack_blocks.check_blocks(body.get("blocks", []))
         assert body["text"].strip()
-        assert not slack_blocks.pings(body["text"], blocks, body)
+        assert not slack_blocks.pings(body["text"], blocks)
         assert not slack_blocks.fetched(body["text"], blocks, body)
         assert "blocks" not in json.loads(slack.plain_body(json.dumps(body)) or "{}")
         found += slack_reader.read(body)
