@@ -329,7 +329,9 @@ def take_away(world: World, drawn: Random) -> list[str]:
     return [str(seq) for seq in sorted(named)]
 
 
+@pytest.mark.waits
 async def test_a_workload_and_what_is_taken_away_from_it(fresh: Callable[[], Path]) -> None:
+    """Waits for what the libraries of the platforms do by themselves."""
     seed = int(os.environ.get("BALANCE_SEED") or Random().randrange(100_000))
     world = await _workload(fresh(), seed, MESSAGES, KILLS)
     taken = take_away(world, Random(seed))
