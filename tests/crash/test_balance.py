@@ -29,7 +29,7 @@ from tests.crash.platform import Fault, Platform, Update
 from tests.crash.process import End, When
 from tests.crash.test_state_machine import Bot
 from tests.crash.world import World
-from tests.examples import fewer
+from tests.examples import fewer, seed
 
 OTHERS = ("discord", "slack")
 KINDS: dict[str, Any] = {
@@ -329,10 +329,12 @@ def take_away(world: World, drawn: Random) -> list[str]:
     return [str(seq) for seq in sorted(named)]
 
 
+@pytest.mark.waits
 async def test_a_workload_and_what_is_taken_away_from_it(fresh: Callable[[], Path]) -> None:
-    seed = int(os.environ.get("BALANCE_SEED") or Random().randrange(100_000))
-    world = await _workload(fresh(), seed, MESSAGES, KILLS)
-    taken = take_away(world, Random(seed))
+    """Waits for what the libraries of the platforms do by themselves."""
+    drawn = int(os.environ.get("BALANCE_SEED") or seed("balance", 100_000))
+    world = await _workload(fresh(), drawn, MESSAGES, KILLS)
+    taken = take_away(world, Random(drawn))
     found = world.stored.balance()
     others = [one for one in found.unexplained if one.message not in taken]
     assert {one.message for one in found.unexplained} == {*taken}, others
@@ -341,9 +343,9 @@ async def test_a_workload_and_what_is_taken_away_from_it(fresh: Callable[[], Pat
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(3))
-async def test_ten_thousand_messages_and_sixty_kills(seed: int, fresh: Callable[[], Path]) -> None:
-    world = await _workload(fresh(), seed, 10_000, 60)
+@pytest.mark.parametrize("number", range(3))
+async def test_ten_thousand_messages_and_sixty_kills(number: int, fresh: Callable[[], Path]) -> None:
+    world = await _workload(fresh(), number, 10_000, 60)
     assert world.died + world.drained >= 60
     world.close()
 

@@ -84,12 +84,15 @@ async def _measure() -> tuple[Counter[str], int, int]:
     """
     async with asyncio.timeout(10):
         await lanes_idle()
-        # nobody tells when they have ended
-        while any(task.get_name().startswith(("deliver-", "command-")) for task in asyncio.all_tasks()):  # noqa: ASYNC110
+        # nobody tells when they have ended, and when the look at the requests is over
+        while any(name.startswith(("deliver-", "command-")) for name in _names()) or "requests-timer" not in _names():  # noqa: ASYNC110
             await asyncio.sleep(0)
     gc.collect()
-    tasks = Counter(task.get_name() for task in asyncio.all_tasks())
-    return tasks, len(os.listdir("/dev/fd")), sys.getallocatedblocks()
+    return Counter(_names()), len(os.listdir("/dev/fd")), sys.getallocatedblocks()
+
+
+def _names() -> list[str]:
+    return [task.get_name() for task in asyncio.all_tasks()]
 
 
 def _fill_string_cache() -> None:

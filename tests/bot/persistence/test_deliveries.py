@@ -101,7 +101,8 @@ async def test_a_refusal_is_told_to_the_owner_once(opens: Opens) -> None:
 
 
 async def test_a_chat_that_moves_takes_everything_along(store: Store) -> None:
-    turn = await accept_and_claim(store, "one", "two")
+    await accept(store, "one", "two")
+    turn = await claim(store)
     await answer(store, turn, said=("a", "b"))
     first = await store.deliveries.next(turn.conv_id)
     assert first is not None

@@ -168,7 +168,8 @@ async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: 
         return [Planned(source=sentence("cmd"), body="stopped", nonce=1)]
 
     async with opens() as store:
-        turn = await accept_and_claim(store, "one", "two")
+        await accept(store, "one", "two")
+        turn = await claim(store)
         (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
         await accept(store, "three")
         kept = await store.stops.stop(seq, KEY, reply)

@@ -19,7 +19,8 @@ from tests.bot.store.opened import KEY, accept_and_claim, answering
 
 
 async def test_a_session_has_one_run_at_a_time_in_order(store: Store) -> None:
-    turn = await accept_and_claim(store, "one", "two")
+    await accept(store, "one", "two")
+    turn = await claim(store)
     assert ([found.text for found in turn.messages], turn.more) == (["one"], True)
     assert await store.turns.claim(KEY, "two", answering) is None
     end = await answer(store, turn, said=("fi", "ne"))
@@ -61,7 +62,8 @@ async def test_what_was_planned_of_a_cut_answer_is_kept_as_said(store: Store) ->
 @pytest.mark.parametrize("state", ["once", "denied"])
 async def test_of_all_decisions_one_wins_and_is_used_once(opens: Opens, state: str) -> None:
     async with opens() as store:
-        turn = await accept_and_claim(store, "one", "two")
+        await accept(store, "one", "two")
+        turn = await claim(store)
         approval = await parked(store, turn)
     async with opens() as store:
         assert await store.turns.claim(KEY, "two", answering) is None, "it waits"
