@@ -4,7 +4,7 @@ Each asynchronous method is one durable transaction. It raises RunLost when the 
 another worker, and whatever the store raises when it cannot write; both end the run at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
@@ -138,10 +138,15 @@ class Journal(Protocol):
     async def note(self, message: Message) -> Entry:
         """Persist a line that the service writes for the model."""
 
-    async def start_calls(self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None) -> Begun:
+    async def followed(self) -> Mapping[str, int]:
+        """Return how often addresses that only text from outside names were asked for in this task, by host."""
+
+    async def start_calls(
+        self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None, follows: Sequence[str] = ()
+    ) -> Begun:
         """Mark calls as `running`, directly before execution. The decision about a waiting call is used up by this.
 
-        reach_out: whether one of them leaves this machine; None: not known.
+        reach_out: whether one of them leaves this machine; None: not known. follows: the hosts that `followed` counts.
         """
 
     async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:

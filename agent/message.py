@@ -43,7 +43,7 @@ class Provenance:
     kind: ProvenanceKind
     # In words: the host of a page, the path of a file, a command, a person's name.
     what: str
-    # Of a person: the channel and the id there.
+    # Of a person: the channel and the id there. Of what a command has read: how it was allowed, and its digest.
     channel: str = ""
     sender: str = ""
 

@@ -21,6 +21,7 @@ _SINKS: dict[Sink, str] = {
     "network": "requests into the network",
     "remember": "what is remembered",
     "schedule": "what is scheduled",
+    "follow": "more addresses that only such text names",
 }
 # Quotation marks, and signs that look like them.
 _QUOTES = dict.fromkeys(map(ord, '"“”„‟″＂'), "'")

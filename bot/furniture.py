@@ -230,7 +230,8 @@ def web_tools(web: Web) -> tuple[Tool[Any], ...]:
     brave = partial(Brave, key.get_secret_value() if key else "")
     providers: Mapping[str, Callable[..., Provider]] = {"brave": brave, "searxng": SearXNG, "duckduckgo": DuckDuckGo}
     provider = providers[web.search.provider](**({"base_url": base} if base else {}))
-    return WebFetchTool(fetcher, Kept()), WebSearchTool(provider, searching, Kept())
+    most = web.fetch.follow.per_host, web.fetch.follow.per_task
+    return WebFetchTool(fetcher, Kept(), most), WebSearchTool(provider, searching, Kept())
 
 
 def rooms(

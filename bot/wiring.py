@@ -217,7 +217,7 @@ def _serve(
     status = Status(store, lanes, reload.fleet, model, known.chosen.why, sandbox, clock, health, specs, lines)
     pairing = Pairing(store, clock, conversations.people, outbox, accounts, running, lanes.stop)
     sessions, forget = furniture.transcripts(config, known, around, lanes, running)
-    transcripts = SessionCommands(sessions, outbox, running, requests)
+    transcripts = SessionCommands(sessions, outbox, running, requests, around.rooms)
     features = (status, pairing, approvals, specs, running, lanes, Jobs(dispatcher), UsageReport(store, clock))
     others = (transcripts, reload.restart, reload, reload.subagents)
     registry = all_commands.build(config, known.offered(), *features, *others, others=given.commands)

@@ -165,6 +165,8 @@ class InboundMessage:
     model: str = ""
     # The tools that the skill names which this message uses; no others may be called in its turn. None: all may.
     tools: tuple[str, ...] | None = None
+    # Whether a person typed it in the terminal, which alone says so.
+    typed: bool = False
     schema: int = 1
 
     @property
@@ -172,6 +174,14 @@ class InboundMessage:
         """Whether a person wrote it on a platform or in the terminal, so that an answer to this place reaches them."""
         reached = self.origin.place.kind is not ChatKind.API and not self.origin.outside
         return self.kind not in BACKGROUND and reached
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether its words may decide something: they came from a platform, or were typed in the terminal.
+
+        Programs write over HTTP and in the terminal's session as well, and may be led by what they have read.
+        """
+        return self.typed or self.origin.place.kind not in (ChatKind.CONSOLE, ChatKind.API)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

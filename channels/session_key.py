@@ -40,6 +40,8 @@ _AGENT = "agent:main"
 _HEARTBEAT = ":heartbeat"
 # Stands in front of the id of a sub-agent in the key of its session.
 CHILD = ":subagent:"
+# Stands in front of the id of a thread in the key of its session.
+THREAD = ":thread:"
 _KINDS = ("direct", "group", "channel")
 _OURS = ("http", "console")
 _RESERVED = frozenset({"agent", "main", "thread", "job", "subagent", "heartbeat", *_OURS, *_KINDS})
@@ -125,12 +127,20 @@ def console_key(name: str = "local") -> SessionKey:
 
 def threads_of(key: str) -> str:
     """What the keys begin with of the threads of a chat, by the key of what is said there outside of them."""
-    return f"{key}:thread:"
+    return f"{key}{THREAD}"
 
 
-def job_key(job_id: str) -> SessionKey:
-    """The session of a job that has one of its own."""
-    return SessionKey(f"{_AGENT}:job:{escaped(job_id)}")
+def job_key(job_id: str, read_in: str = "") -> SessionKey:
+    """The session of a job that has one of its own.
+
+    read_in: the key of the conversation in which it answers, where others than owners read.
+    """
+    return SessionKey(f"{_AGENT}:job:{escaped(f'{job_id}@{read_in}' if read_in else job_id)}")
+
+
+def read_in(job: ParsedKey) -> str:
+    """The key of the conversation in which a job answers where others than owners read; of another job empty."""
+    return job.id.partition("@")[2]
 
 
 def heartbeat_key(key: str) -> SessionKey:

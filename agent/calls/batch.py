@@ -138,10 +138,10 @@ async def _run_group(
 ) -> list[CallResult] | None:
     """Run the ready calls side by side; returns all results in call order, or None if a text that steers waits."""
     if ready := [item for item in prepared if isinstance(item, Ready)]:
-        starts = list(map(pipeline.start, ready))
-        begun = await journal.start_calls(starts)
+        starts, follows = list(map(pipeline.start, ready)), [one.follows for one in ready if one.follows]
+        begun = await journal.start_calls(starts, follows=follows)
         if begun is Begun.DEPENDS:
-            begun = await journal.start_calls(starts, await _reach_out(ready))
+            begun = await journal.start_calls(starts, await _reach_out(ready), follows)
         if begun is Begun.STEERED:
             return None
         if begun is not Begun.YES:

@@ -9,7 +9,8 @@ the first step. Whatever goes wrong in a step becomes a result that the model ca
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, get_args
@@ -25,7 +26,7 @@ from agent.fences import of_others
 from agent.hooks import AfterToolCall, BeforeToolCall, E, ToolResultPersist
 from agent.journal import CallResult, CallState, Journal
 from agent.message import Mark, Provenance, ToolCall, ToolOutput, ToolResult, merged, well_formed
-from agent.origins import for_task, grants_of, label, made_from, questioned, untrusted
+from agent.origins import for_task, grants_of, label, made_from, questioned, sources, untrusted
 from agent.spec import RunSpec
 from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Sink, Tool
 from agent.tools.registry import matches
@@ -43,6 +44,8 @@ class Ready:
     tool: Tool[Any]
     parameters: Parameters
     context: CallContext
+    # See `Tool.follows`.
+    follows: str = ""
 
 
 class Pipeline:
@@ -53,6 +56,8 @@ class Pipeline:
         self._journal = journal
         self._step = step
         self._lines = context.newest_first
+        # The hosts that calls beside each other follow, which are not persisted yet.
+        self._follows = Counter[str]()
         self._repeats = repeats(context.of_turn(spec.ref.turn_id), spec.tools.by_name)
 
     async def prepare(self, call: ToolCall) -> Ready | CallResult | Ask:
@@ -91,7 +96,11 @@ class Pipeline:
             ask, context = None, replace(context, decision=decision)
         elif ask is not None and decision is not None and (decision.state, decision.digest) == ("expired", ask.digest):
             raise Refused(decision.reason)
-        return self._shown(ask) if ask else Ready(call=ran, tool=tool, parameters=parameters, context=context)
+        if ask:
+            return self._shown(ask)
+        if follows := await tool.follows(parameters, context):
+            self._follows[follows] += 1
+        return Ready(call=ran, tool=tool, parameters=parameters, context=context, follows=follows)
 
     async def _hooked(self, call: ToolCall) -> ToolCall:
         """Return a call as hooks have changed it. Raises Refused where one forbids it."""
@@ -137,16 +146,25 @@ class Pipeline:
         sink = await tool.sink(parameters, context)
         sink = sink if sink in get_args(Sink) else "open"  # a tool of an extension says anything
         found = questioned(ask, sink, bears, rules.origins, for_owners=self._spec.for_owners)
+        found = tuple([one for one in found if not await tool.covers(parameters, context, one)])
         if not found:
             return ask
+        if sink == "follow" and context.background:
+            raise Refused(
+                "Not followed: only text from outside names that address, and nobody is here to be asked. The operator "
+                "says how many such addresses are followed with `web.fetch.follow`."
+            )
         if sink == "remember" and context.background:
             raise Refused(
                 "Not written: nobody is here to look at it, and other people's text stands before it. "
                 "Give it to `memory_write`, or write it into a file in `pending/`, which no prompt reads "
                 "until an owner has looked."
             )
-        granted, grant = rules.grants(context.session_key), grants_of(task, sink)
-        if all(grant(one.kind) in granted for one in found):
+        if context.as_guest:  # no words of theirs reach an owner as a request
+            raise Refused(f"Not executed: it was written beside {sources(found)}, and whoever asks may not do that.")
+        granted, wider = rules.grants(context.session_key), ("network",) if sink == "follow" else ()
+        grants = [grants_of(task, one) for one in (sink, *wider)]
+        if all(any(grant(one.kind) in granted for grant in grants) for one in found):
             return ask
         return for_task(ask or self._plain_ask(tool, parameters, context), sink, found, task)
 
@@ -175,6 +193,8 @@ class Pipeline:
             background=spec.background,
             as_guest=tool in spec.tools.as_guest,
             texts=self._texts,
+            trusted_texts=self._trusted_texts,
+            followed=self._followed,
             bears=self._bears,
             stands=self._stands,
             doubts=lambda: untrusted(made_from(self._lines(), spec.origins), spec.rules.origins),
@@ -188,6 +208,14 @@ class Pipeline:
     def _stands(self) -> tuple[Provenance, ...]:
         """Return the label of the request."""
         return label(self._lines(), self._spec.origins)
+
+    async def _followed(self) -> Mapping[str, int]:
+        return Counter(await self._journal.followed()) + self._follows
+
+    def _trusted_texts(self) -> Iterator[str]:
+        for entry in self._lines():
+            if entry.kind == "user" and not untrusted(entry.message.origins, self._spec.rules.origins):
+                yield of_others(entry.message.text, labelled=bool(entry.message.origins))
 
     def _texts(self) -> Iterator[str]:
         read = {tool.name for tool in self._spec.tools.by_name.values() if tool.reads_web}

@@ -1,6 +1,6 @@
 """The interface of tools: typed parameters, the question whether a person must decide, and the call."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -31,8 +31,9 @@ Verdict = Literal["once", "always", "denied", "answered", "expired"]
 
 # Where the effect of a call goes. look: into the sandbox, or nowhere. room: into the room of its session. work:
 # commands that change files. open: this machine itself. send: other conversations. network: out of this machine.
-# remember: what later prompts read. schedule: what later runs do.
-Sink = Literal["look", "room", "work", "open", "send", "network", "remember", "schedule"]
+# remember: what later prompts read. schedule: what later runs do. follow: an address that only text from outside names,
+# beyond what is followed without a question.
+Sink = Literal["look", "room", "work", "open", "send", "network", "remember", "schedule", "follow"]
 
 
 class Refused(ToolError):
@@ -114,6 +115,10 @@ class Decision:
         return allowed and self.digest == ask.digest
 
 
+async def _nothing() -> Mapping[str, int]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """Which call a tool runs for, and how the tool reports while it runs."""
@@ -132,6 +137,10 @@ class CallContext:
     decision: Decision | None = None
     # Returns the texts in the request in which the model has no part: what people wrote, and what the web says.
     texts: Callable[[], Iterable[str]] = tuple
+    # Returns those of them that stand in trusted words of people alone.
+    trusted_texts: Callable[[], Iterable[str]] = tuple
+    # Returns how often addresses that only text from outside names were asked for in this task, by host.
+    followed: Callable[[], Awaitable[Mapping[str, int]]] = _nothing
     # Returns the origins of what the call may be made from: all that stands in the request, and who asks.
     bears: Callable[[], tuple[Provenance, ...]] = tuple
     # The same without who asks, for what stays theirs.
@@ -184,6 +193,14 @@ class Tool(Generic[P]):
     async def sink(self, parameters: P, context: CallContext) -> Sink:
         """Return where the effect of a call goes. It has no effects itself."""
         return "look"
+
+    async def follows(self, parameters: P, context: CallContext) -> str:
+        """Return the host of an address that a call asks for and that only text from outside names; empty: none."""
+        return ""
+
+    async def covers(self, parameters: P, context: CallContext, origin: Provenance) -> bool:
+        """Return whether untrusted text of an origin is no reason to ask about this call. It has no effects itself."""
+        return False
 
     async def reaches_out(self, parameters: P, context: CallContext) -> bool:
         """Whether a call leaves this machine, so that a freeze of the network holds it."""

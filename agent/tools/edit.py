@@ -67,7 +67,7 @@ class EditTool(FileTool[EditParameters]):
 
     async def sink(self, parameters: EditParameters, context: CallContext) -> Sink:
         """See Tool."""
-        return sink_of(self._workspace.relative(parameters.path))
+        return sink_of(self._workspace.relative(parameters.path), self._workspace)
 
 
 def _edited(before: bytes, parameters: EditParameters) -> tuple[bytes, int, range]:

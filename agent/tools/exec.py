@@ -9,6 +9,7 @@ level and its room (`agent/sandbox`). On the machine itself only a person decide
 
 import asyncio
 import codecs
+import hashlib
 import json
 import os
 import re
@@ -63,7 +64,12 @@ _MORE: dict[Level, str] = {
     "network": "If it failed for lack of more, call it again with needs: host; a person is asked.",
 }
 
-_SINKS: dict[Level, Sink] = {"look": "look", "work": "work", "network": "network", "host": "open"}
+_NOTHING, _NOTHING_NEW = "[no output]", "[no new output]"
+# The channels of origins that stand for what a command has read, and what one that rules of the operator allow.
+_READ, _READ_BY_RULE = "exec", "exec by rule"
+
+# Where the effect of a command of each level goes.
+SINKS: dict[Level, Sink] = {"look": "look", "work": "work", "network": "network", "host": "open"}
 
 
 class ExecParameters(Parameters):
@@ -191,7 +197,15 @@ class ExecTool(Tool[ExecParameters]):
         """See Tool; a line that somebody who may only look gives is none that acts."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         level = (await asyncio.to_thread(self._verdict, parameters, folder, context)).level
-        return _SINKS[level]
+        return SINKS[level]
+
+    async def covers(self, parameters: ExecParameters, context: CallContext, origin: Provenance) -> bool:
+        """See Tool: its own earlier output, and among commands that rules of the operator allow that of each."""
+        if origin.kind != "file" or origin.channel not in (_READ, _READ_BY_RULE):
+            return False
+        folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
+        verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
+        return (verdict.by_operator and origin.channel == _READ_BY_RULE) or origin.sender == _digest(parameters.command)
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
@@ -212,7 +226,7 @@ class ExecTool(Tool[ExecParameters]):
         if parameters.background and verdict.level in ("work", "network"):
             writes = await asyncio.to_thread(Writes.of, self._workspace.root)
         launch = await self._launch(parameters, folder, verdict.level)
-        before = await self._lineage.seen(self._workspace)
+        before = await self._readable(parameters.command, verdict)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
@@ -224,7 +238,11 @@ class ExecTool(Tool[ExecParameters]):
                 output = await self._to_its_end(make, parameters.timeout_seconds, context, traced)
         except OSError as error:
             raise _not_started(error) from error
-        output = replace(output, origins=merged((*before, *await self._lineage.seen(self._workspace))))
+        if is_silent(output.text, below=2 if parameters.background and output.goes_on else 1):
+            output = replace(output, origins=())
+        else:
+            after = await self._readable(parameters.command, verdict)
+            output = replace(output, origins=merged((*before, *after)))
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
@@ -242,8 +260,17 @@ class ExecTool(Tool[ExecParameters]):
 
     def _traced(self, level: Level, origins: Origins, *, goes_on: bool) -> Traced:
         """Return what follows a command. What one that goes on will have read is not known yet."""
-        writes = level != "look" and (goes_on or bool(origins))
-        return Traced(self._lineage, self._workspace, origins, writes=writes)
+        clean = not (goes_on or origins)
+        writes = level != "look" and (not clean or level == "work")
+        return Traced(self._lineage, self._workspace, origins, writes=writes, alone=clean)
+
+    async def _readable(self, command: str, verdict: Verdict) -> Origins:
+        """Return the origins of what a command could have read by now; on the host that is everything."""
+        seen = await self._lineage.seen(self._workspace)
+        if verdict.level == "host" or await self._lineage.unknown(self._workspace):
+            how = _READ_BY_RULE if verdict.by_operator else _READ
+            seen = merged((*seen, Provenance("file", f"what `{shorten(command, 40)}` read", how, _digest(command))))
+        return seen
 
     async def _in_background(
         self,
@@ -298,7 +325,16 @@ class ExecTool(Tool[ExecParameters]):
                     how = f"stopped after its time limit of {limit:g} s"
         output.add(mask.feed(b"", last=True))
         text = await asyncio.to_thread(output.text)
-        return _ended(how, text or "[no output]")
+        return _ended(how, text or _NOTHING)
+
+
+def _digest(command: str) -> str:
+    return hashlib.sha256(command.encode(errors="replace")).hexdigest()[:16]
+
+
+def is_silent(result: str, below: int = 1) -> bool:
+    """Return whether a command has printed nothing. below: how many lines of the service stand above its output."""
+    return result.split("\n", below)[below:] in ([_NOTHING], [_NOTHING_NEW])
 
 
 def _ended(how: str, text: str) -> ToolOutput:

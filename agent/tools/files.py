@@ -204,7 +204,7 @@ class WriteTool(FileTool[WriteParameters]):
 
     async def sink(self, parameters: WriteParameters, context: CallContext) -> Sink:
         """See Tool."""
-        return sink_of(self._workspace.relative(parameters.path))
+        return sink_of(self._workspace.relative(parameters.path), self._workspace)
 
 
 def unknown(path: tuple[str, ...]) -> Origins:
@@ -219,17 +219,18 @@ def unknown(path: tuple[str, ...]) -> Origins:
     return () if in_place and sink_of(path) in ("remember", "schedule") else (Provenance("file", "/".join(path)),)
 
 
-def sink_of(path: tuple[str, ...]) -> Sink:
-    """Return where it goes what is written to a path, given by its parts.
+def sink_of(path: tuple[str, ...], room: Workspace | None = None) -> Sink:
+    """Return where it goes what is written to a path of a room, given by its parts. room: None: the whole workspace.
 
-    Some files are read by later prompts, and those in the rooms of others by them.
+    Some files are read by later prompts, and those in the rooms of others by them. The workspace holds rooms.
     """
     name = path[-1].upper() if path else ""
     if name == HEARTBEAT.upper() and len(path) == 1:
         return "schedule"
     if is_memory(path) or name in {one.upper() for one in KEPT}:
         return "remember"
-    return "send" if path[:1] and path[0].casefold() in ROOMS else "room"
+    is_whole = room is None or not room.whole(())
+    return "send" if is_whole and path[:1] and path[0].casefold() in ROOMS else "room"
 
 
 def is_skill(path: tuple[str, ...]) -> bool:

@@ -63,6 +63,10 @@ class Lineage:
         """Return the origins of everything in a room that a command could have read."""
         return ()
 
+    async def unknown(self, room: Workspace) -> bool:
+        """Return whether a command in a room can read a file that neither the operator nor Hark vouches for."""
+        return False
+
     async def begin(self, room: Workspace, origins: Collection[Provenance]) -> int:
         """Persist that a command may write in a room from now on; what it writes bears these origins."""
         return 0
@@ -70,16 +74,24 @@ class Lineage:
     async def feed(self, writer: int, origins: Collection[Provenance]) -> None:
         """Add the origins of what such a command was given."""
 
-    async def over(self, writer: int) -> None:
-        """Persist what such a command, which has ended, has written."""
+    async def over(self, writer: int, *, alone: bool = False) -> None:
+        """Persist what such a command, which has ended, has written.
+
+        alone: whether what changed meanwhile is its own, so that it is known also where it bears nothing.
+        """
 
 
 class Traced:
     """A command from its start to its end, as a context manager: what it writes and says bears what it could read."""
 
-    def __init__(self, lineage: Lineage, room: Workspace, origins: Origins, *, writes: bool) -> None:
-        """origins: of what it was given, and of what it could read before. writes: whether it may change files."""
-        self._lineage, self._room, self._writes = lineage, room, writes
+    def __init__(
+        self, lineage: Lineage, room: Workspace, origins: Origins, *, writes: bool, alone: bool = False
+    ) -> None:
+        """origins: of what it was given, and of what it could read before. writes: whether it may change files.
+
+        alone: see `Lineage.over`.
+        """
+        self._lineage, self._room, self._writes, self._alone = lineage, room, writes, alone
         self.origins = origins
         self._writer: int | None = None
 
@@ -90,7 +102,7 @@ class Traced:
 
     async def __aexit__(self, *error: object) -> None:
         if self._writer is not None:
-            await self._lineage.over(self._writer)
+            await self._lineage.over(self._writer, alone=self._alone)
 
     async def feed(self, origins: Origins) -> None:
         """Note the origins of what it is given later."""

@@ -53,6 +53,8 @@ class Verdict:
     risks: tuple[str, ...] = ()
     # Rules that would allow the command at this level.
     rules: tuple[Rule, ...] = ()
+    # Whether rules of the operator alone allow it.
+    by_operator: bool = False
     # Why it is refused where nobody can be asked; empty: the request waits there as well.
     alone: str = ""
 
@@ -104,8 +106,10 @@ class Permission:
         free = self._is_free(level) or (not self.held and command in HARMLESS and not beyond)
         covered = rank(_ruled(judgement)) >= rank(level) and not beyond
         missed = () if free or covered else (self.shown(level), *judgement.unread, *beyond)
+        own = covered and rank(_ruled(self.judge.judge(command, folder, (), environment))) >= rank(level)
         rules = () if beyond or judgement.writes else judgement.rules(level)
-        return Verdict(level, missed, judgement.risks, rules, _ALONE if self.held and wanted != level else "")
+        alone = _ALONE if self.held and wanted != level else ""
+        return Verdict(level, missed, judgement.risks, rules, own, alone)
 
     def shown(self, level: Level) -> str:
         """Say to people what a command may do at a level."""

@@ -9,6 +9,7 @@ from agent.errors import ToolError
 from agent.message import ToolOutput, merged
 from agent.tools.background import Background, Running
 from agent.tools.base import Ask, CallContext, Parameters, Sink, Tool
+from agent.tools.exec import SINKS, is_silent
 from agent.tools.permission import Permission
 
 MOST_WAIT_SECONDS = 60
@@ -54,8 +55,10 @@ class ProcessTool(Tool[ProcessParameters]):
         )
 
     async def sink(self, parameters: ProcessParameters, context: CallContext) -> Sink:
-        """See Tool."""
-        return "work" if parameters.action == "input" and parameters.text else "look"
+        """See Tool: what is written to a command may do what the command may."""
+        if parameters.action != "input" or not parameters.text:
+            return "look"
+        return SINKS[self._find(parameters, context).level]
 
     async def run(self, parameters: ProcessParameters, context: CallContext) -> ToolOutput:
         """Carry out the action; returns the state of the command and its new output."""
@@ -75,7 +78,7 @@ class ProcessTool(Tool[ProcessParameters]):
         else:
             await one.wait(parameters.wait_seconds)
         text = f"[{one.ending or 'running'}]\n{one.fresh()}"
-        return ToolOutput(text=text, origins=await one.traced.bears())
+        return ToolOutput(text=text, origins=() if is_silent(text) else await one.traced.bears())
 
     def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
         return self._background.find(_session(context), parameters.id)

@@ -1,6 +1,7 @@
 """The tools `web_fetch` and `web_search`."""
 
 import asyncio
+import re
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -15,6 +16,10 @@ from agent.web.reach import WebError
 from agent.web.search import Provider
 
 AT_ONCE = 4
+# What stands before the name of a country where domains have three labels.
+_SHARED = ("ac", "co", "com", "edu", "go", "gob", "gov", "ne", "net", "or", "org")
+# The end of a host that is an address of IPv4 or IPv6.
+_NUMERIC = re.compile(r"(^|\.)\d+$|:")
 
 
 class WebFetchParameters(Parameters):
@@ -32,8 +37,10 @@ class WebFetchTool(Tool[WebFetchParameters]):
     parallel_safe = True
     reads_web = True
 
-    def __init__(self, fetcher: Fetcher, kept: Kept) -> None:
+    def __init__(self, fetcher: Fetcher, kept: Kept, most: tuple[int, int] = (2, 20)) -> None:
+        """most: how many addresses that only text from outside names are followed unasked, of a host and in a task."""
         self._fetcher, self._kept, self._places = fetcher, kept, asyncio.Semaphore(AT_ONCE)
+        self._of_host, self._of_task = most
 
     async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
         """Return the text in a fence. Raises WebError."""
@@ -51,9 +58,29 @@ class WebFetchTool(Tool[WebFetchParameters]):
         return ToolOutput(text=said, origins=origins)
 
     async def sink(self, parameters: WebFetchParameters, context: CallContext) -> Sink:
-        """See Tool: an address carries data out, unless somebody else wrote it as it is."""
+        """See Tool: an address carries data out, unless others wrote it as it is; so does the choice."""
         address = parameters.url.strip()
-        return "look" if any(address in addresses(text) for text in context.texts()) else "network"
+        if not any(address in addresses(text) for text in context.texts()):
+            return "network"
+        if not (host := await self.follows(parameters, context)):
+            return "look"
+        followed = await context.followed()
+        return "look" if followed.get(host, 0) < self._of_host and sum(followed.values()) < self._of_task else "follow"
+
+    async def follows(self, parameters: WebFetchParameters, context: CallContext) -> str:
+        """See Tool; what is kept is asked for at no server, and what people have written they have chosen."""
+        address = parameters.url.strip()
+        if self._kept.get(address) or any(address in addresses(text) for text in context.trusted_texts()):
+            return ""
+        return _site(address)
+
+
+def _site(address: str) -> str:
+    """Return the host of an address without the labels that the owner of its domain chooses."""
+    host = (urlsplit(address).hostname or address[:100]).rstrip(".").lower()
+    labels = host.split(".")
+    shared = len(labels[-1]) == 2 and len(labels) > 2 and labels[-2] in _SHARED
+    return host if _NUMERIC.search(host) else ".".join(labels[-3 if shared else -2 :])
 
 
 class WebSearchParameters(Parameters):

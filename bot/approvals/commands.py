@@ -105,7 +105,9 @@ class ApprovalCommands:
         """Make the commands."""
         about, answers = "Decide about what I ask for.", "Answer what I ask."
         return (
-            Command(name="approve", help=about, run=self._approve, arguments=ApproveArguments, approvers=True),
+            Command(
+                name="approve", help=about, run=self._approve, arguments=ApproveArguments, approvers=True, decides=True
+            ),
             Command(
                 name="answer",
                 help=answers,
@@ -113,6 +115,7 @@ class ApprovalCommands:
                 arguments=AnswerArguments,
                 listed=False,
                 guests="everywhere",
+                decides=True,
             ),
             Command(name="approvals", help="What waits for a decision.", run=self._show, approvers=True),
             Command(name="why", help="What I asked and did last, and because of what.", run=self._why),

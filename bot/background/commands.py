@@ -45,7 +45,9 @@ def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
         try:
             match arguments.action.lower():
                 case "list" | "pause" | "resume" | "run" | "delete" | "history" as order:
-                    return Say(await jobs.carry_out(order, arguments.details))
+                    place = call.message.origin.place
+                    here = jobs.limit(call.session_key, place, by_owners=call.by_owner)
+                    return Say(await jobs.carry_out(order, arguments.details, here))
                 case "cron":
                     when, prompt = _crontab(arguments.details)
                 case _:

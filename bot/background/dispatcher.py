@@ -21,7 +21,7 @@ from bot.persistence.recovery import Leftover
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.store.store import Store
 from bot.store.writer import once_available
-from channels.session_key import job_key, root_of
+from channels.session_key import THREAD, job_key, root_of
 from channels.sources import sentence
 from heartbeat.checklist import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
@@ -123,5 +123,8 @@ class Dispatcher:
         assert job.origin is not None
         first = firings[0]
         prompt = job_prompt(job.name, job.prompt, self.clock.stamp(first.due_at) if first.cause == "late" else None)
-        session_key = job_key(job.job_id) if job.own else job.session_key
+        read_in = job.session_key.partition(THREAD)[0]
+        if not read_in or self.beats.rooms.of(read_in).owned:
+            read_in = ""
+        session_key = job_key(job.job_id, read_in) if job.own else job.session_key
         return await self.starter.start(job, firings, next_at, session_key, job.origin, prompt, job.origins)

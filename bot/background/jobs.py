@@ -11,9 +11,10 @@ from agent.message import Provenance, merged
 from bot import wording
 from bot.background.dispatcher import Dispatcher
 from bot.background.views import receipt
+from bot.people.people import chat_of
 from bot.persistence.schedules import HEARTBEAT, Job
 from bot.runs import freeze_words
-from channels.message import ChatKind, Origin
+from channels.message import ChatKind, Origin, Place
 from heartbeat.schedule import At, Cron, Schedule, ScheduleError, describe, next_after, parse, upcoming
 from heartbeat.times import zone_named
 
@@ -99,12 +100,15 @@ class Jobs:
             next_at=next_after(schedule, self.dispatcher.clock.now()),
         )
 
-    async def carry_out(self, order: Order, which: str = "") -> str:
+    async def carry_out(self, order: Order, which: str = "", here: Place | None = None) -> str:
         """Do something with a job and say it. which: its id, the beginning of that, or its name; nothing for `list`.
 
-        Raises JobError, StoreUnavailable.
+        here: the place to whose jobs this is limited, because others than owners read what is said there. Raises
+        JobError, StoreUnavailable.
         """
         jobs, schedules = await self._all(), self.dispatcher.store.schedules
+        if here is not None:
+            jobs = [one for one in jobs if one.origin and chat_of(one.origin.place) == chat_of(here)]
         if order == "list":
             return "\n".join(f"- {self._named(one)}; {self._state(one)}" for one in jobs) or "Nothing is scheduled."
         job = _found(jobs, which)
@@ -126,6 +130,11 @@ class Jobs:
         self.dispatcher.hurry()
         changed = replace(job, paused=order == "pause", next_at=next_at, failures=0)
         return f"{self._named(job)}: {self._state(changed)}."
+
+    def limit(self, session_key: str, place: Place, *, by_owners: bool) -> Place | None:
+        """Return the place to whose jobs a session is limited that answers there; None: owners alone read it."""
+        room = self.dispatcher.beats.rooms.of(session_key)
+        return None if room.sees_all(place, by_owners=by_owners) else place
 
     async def origins(self) -> tuple[Provenance, ...]:
         """Where the names and prompts of all jobs came from. Raises StoreUnavailable."""

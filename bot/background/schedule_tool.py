@@ -53,7 +53,8 @@ class ScheduleTool(Tool[ScheduleParameters]):
             raise ToolError("Nobody is here to ask for that: only a person can order a job.")
         try:
             if asked.action != "add":
-                done = await self._jobs.carry_out(asked.action, asked.id or asked.name)
+                here = self._jobs.limit(self._turn.session_key, self._turn.place, by_owners=True)
+                done = await self._jobs.carry_out(asked.action, asked.id or asked.name, here)
                 return ToolOutput(text=done, origins=await self._jobs.origins())
             text = await self._jobs.add(
                 f"{context.turn_id}:{context.call_id}",

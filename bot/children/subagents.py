@@ -67,9 +67,9 @@ class SessionAccess:
 
     @property
     def sees_all(self) -> bool:
-        """Whether the turn sees every session: nobody but owners has written it, and nobody else can write there."""
+        """Whether the turn sees every session (`Room.sees_all`)."""
         own = self.turn.session_key
-        return root_of(own) == own and self.room.owned and self.offer.by_owners
+        return root_of(own) == own and self.room.sees_all(self.turn.place, by_owners=self.offer.by_owners)
 
     async def visible(self) -> Sequence[SessionView]:
         """Return the sessions that the turn sees. Raises StoreUnavailable."""

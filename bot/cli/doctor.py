@@ -107,6 +107,9 @@ def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]
     for warning in warnings(config):
         if warning not in troubles:
             yield Finding("note", "configuration", warning)
+    follow = config.web.fetch.follow
+    few = f"{follow.per_host} a host and {follow.per_task} a task of the addresses that only pages name are followed"
+    yield Finding("ok", "web", f"{few} without a question (web.fetch.follow)")
     sections = config.channels.sections()
     served = {name.partition(":")[0] for name in served}
     if not any(not one.local and (one.enabled or name in served) for name, one in sections.items()):

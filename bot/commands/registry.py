@@ -194,6 +194,8 @@ class Command:
     approvers: bool = False
     # Whether menus and /help name it; a command that is not listed is for buttons.
     listed: bool = True
+    # Whether it decides a request, or what somebody may: only a person may give it then (`InboundMessage.by_hand`).
+    decides: bool = False
 
     @property
     def usage(self) -> str:
@@ -275,6 +277,10 @@ class Registry:
             meant = f"the nearest is `/{near}`, and /help lists all" if near else "/help lists what there is"
             return Say(f"There is no command `{name}`; {meant}.", mistake=True)
         command, words = found
+        if command.decides and not call.message.by_hand:
+            return Say(
+                f"Only a person can give `/{command.name}`: on a platform, or typed in the terminal.", mistake=True
+            )
         fields = command.arguments.model_fields
         if command.lenient:
             words = ""

@@ -21,6 +21,13 @@ HostPort = Annotated[
 ]
 
 
+class Follow(Section):
+    """How many addresses are followed unasked that only text from outside names, and no person."""
+
+    per_host: int = setting(2, "Of one host, with its subdomains.", ge=0, le=1000)
+    per_task: int = setting(20, "In one task, which /new ends.", ge=0, le=1000)
+
+
 class Fetch(Section):
     """What `web_fetch` reads."""
 
@@ -30,6 +37,7 @@ class Fetch(Section):
     fake_ip: bool = setting(
         False, "Whether names may resolve into 198.18.0.0/15, as behind a proxy that answers with fake addresses."
     )
+    follow: Follow = setting(Follow(), "Addresses that only pages, files, searches or other people name.")
 
 
 class Search(Section):

@@ -34,6 +34,8 @@ class Wishes:
     # The name of the model that answers.
     model: str = ""
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    # Whether a person typed it in the terminal.
+    typed: bool = False
 
 
 @dataclass(eq=False)
@@ -149,4 +151,5 @@ class AgentApi:
             extra_context=wishes.extra_context,
             model=wishes.model,
             thinking=wishes.thinking,
+            typed=wishes.typed,
         )

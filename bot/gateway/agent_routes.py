@@ -53,12 +53,16 @@ class SteerBody(Body):
 
 
 class SubmitBody(SteerBody):
-    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice. The rest: see `Wishes`."""
+    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice. The rest: see `Wishes`.
+
+    typed: of the terminal alone; elsewhere it changes nothing.
+    """
 
     session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     extra_context: str = ""
     model: str = ""
     thinking: Literal["", "auto", "off", "low", "medium", "high", "x-high"] = ""
+    typed: bool = False
 
 
 B = TypeVar("B", bound=Body)
@@ -83,7 +87,8 @@ class AgentRoutes:
             place = CONSOLE
         if body.model and not self._api.knows(body.model):
             raise _invalid(f"`{body.model[:100]}` is no model that can be asked.", "Name it as provider/model.")
-        wishes = Wishes(extra_context=body.extra_context, model=body.model, thinking=body.thinking)
+        typed = body.typed and place is CONSOLE
+        wishes = Wishes(extra_context=body.extra_context, model=body.model, thinking=body.thinking, typed=typed)
         view = await self._api.submit(body.message, session_key, place, _sender(request), idempotency_key, wishes)
         if view is None:
             found = "This Idempotency-Key came with another request before."

@@ -87,9 +87,9 @@ def build(pairing: Pairing) -> tuple[Command, ...]:
     listed = "Who may write to me directly without being an owner: list, add or remove, and who."
     known = "Who may write to me and who may not, and what is to change: revoke, block or owner, and who."
     return (
-        Command(name="pairing", help=asks, run=pair, arguments=PairingArguments),
-        Command(name="people", help=known, run=people, arguments=PeopleArguments),
-        Command(name="allowlist", help=listed, run=allowlist, arguments=AllowlistArguments),
+        Command(name="pairing", help=asks, run=pair, arguments=PairingArguments, decides=True),
+        Command(name="people", help=known, run=people, arguments=PeopleArguments, decides=True),
+        Command(name="allowlist", help=listed, run=allowlist, arguments=AllowlistArguments, decides=True),
     )
 
 

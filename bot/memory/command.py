@@ -111,7 +111,7 @@ def build(filing: Filing, clock: Clock) -> Command:
         return Decide(filing=filing, ids=meant, keep=arguments.action == "keep")
 
     help_ = "What I keep in memory here, and what waits for you."
-    return Command(name="memory", help=help_, run=run, arguments=MemoryArguments, guests="direct")
+    return Command(name="memory", help=help_, run=run, arguments=MemoryArguments, guests="direct", decides=True)
 
 
 def _meant(found: Sequence[Memory], what: str) -> Sequence[int]:

@@ -50,7 +50,9 @@ def build(reload: Reload) -> Command:
         waits = ", ".join(f"`{one}`" for one in reload.waiting)
         return Say(_block(reload, listed) + (f"\n\nNeed a restart: {waits}." if waits else ""))
 
-    return Command(name="config", help="What is configured, and its change.", run=config, arguments=ConfigArguments)
+    return Command(
+        name="config", help="What is configured, and its change.", run=config, arguments=ConfigArguments, decides=True
+    )
 
 
 async def _set(reload: Reload, key: str, value: str) -> Effect:

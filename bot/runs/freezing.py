@@ -67,7 +67,7 @@ class Freezer:
         stops = "Stop everything, or only tools, the network or beats, until /thaw."
         return (
             Command(name="freeze", help=stops, run=freeze, arguments=FreezeArguments),
-            Command(name="thaw", help="Let go on what was frozen.", run=thaw),
+            Command(name="thaw", help="Let go on what was frozen.", run=thaw, decides=True),
         )
 
 

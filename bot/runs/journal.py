@@ -58,8 +58,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 # Errors of a call that the provider may bill even if nothing of its answer has come.
 _BILLED = (ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN)
-# Milliseconds.
-_HOUR = 3_600_000
+_HOUR = 3_600_000  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,7 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 class RunJournal:
     """The journal of one claimed turn; implements `agent.journal.Journal`, which documents the shared methods.
 
-    replies: cuts the answers. files: of the answers. typing: the typing sign of the run. beat: judges the words of a
-    beat; None: no beat.
+    replies: cuts the answers. files: of them. typing: the typing sign of the run. beat: judges words; None: no beat.
     """
 
     def __init__(
@@ -118,6 +116,7 @@ class RunJournal:
         # Whether there are budgets.
         self.limited = dependencies.budgets.limited
         self._given, self._outbox, self._turns = dependencies, dependencies.outbox, dependencies.store.turns
+        self.followed = functools.partial(self._turns.followed, turn.session_key)
         self._replies, self._files = replies, files
         self._beat = beat
         # Whether nobody is told what it says: what a sub-agent says last goes to the session that has started it.
@@ -130,8 +129,7 @@ class RunJournal:
         shown = self._channel is not None and beat is None
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
         self._verbose = turn.settings.verbose == "on"
-        self.typing = typing
-        self._away = turn.settings.away  # see `SessionSettings`
+        self.typing, self._away = typing, turn.settings.away  # see `SessionSettings`
 
     def resume(self, context: Context) -> None:
         """Take up what earlier attempts of the turn left in its context."""
@@ -221,9 +219,11 @@ class RunJournal:
         return await self._turns.note(self.turn.run, message, kind)
 
     @_followed_through
-    async def start_calls(self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None) -> Begun:
+    async def start_calls(
+        self, starts: Sequence[ToolExecutionStart], reach_out: bool | None = None, follows: Sequence[str] = ()
+    ) -> Begun:
         self.typing.state("tool")
-        return await self._turns.start_calls(self.turn.run, [one.call_id for one in starts], starts, reach_out)
+        return await self._turns.start_calls(self.turn.run, [one.call_id for one in starts], starts, reach_out, follows)
 
     @_followed_through
     async def process_started(self, call_id: str, pid: int, started: str) -> None:

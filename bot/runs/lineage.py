@@ -19,8 +19,9 @@ import structlog
 
 from agent.message import Provenance, merged
 from agent.sandbox.base import KEPT_FOLDERS, ROOMS
+from agent.tools.files import unknown
 from agent.tools.lineage import FileState, Lineage, Origins
-from agent.tools.workspace import MAX_FILE_BYTES, Workspace
+from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError
 from bot.persistence.errors import StoreUnavailable
 from bot.store.file_origins import FileOrigins, FileWriter
 
@@ -44,6 +45,8 @@ class KnownFiles(Lineage):
         self._store = store
         self._root = root
         self._loop = asyncio.get_running_loop()
+        # What files hold, by inode, size and time of the last change in the kernel.
+        self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
     async def of(self, states: Sequence[FileState]) -> Sequence[Origins | None]:
         """See Lineage. Raises StoreUnavailable."""
@@ -75,23 +78,31 @@ class KnownFiles(Lineage):
         """See Lineage. Raises StoreUnavailable."""
         await self._store.feed(writer, origins)
 
-    async def over(self, writer: int) -> None:
+    async def unknown(self, room: Workspace) -> bool:
+        """See Lineage: whether a file has a content without a row, and is no file of the prompt in its place."""
+        known = await self._store.contents(room.whole(()))
+        return await asyncio.to_thread(self._has_unknown, room, known)
+
+    async def over(self, writer: int, *, alone: bool = False) -> None:
         """See Lineage. What cannot be persisted now is, at the next start."""
         with suppress(StoreUnavailable):
-            await asyncio.shield(self._settle_all(writer))
+            await asyncio.shield(self._settle_all(writer, alone=alone))
 
     async def recover(self) -> None:
         """Settle what commands have written that a crash has ended. Raises StoreUnavailable."""
         await self._settle_all()
 
-    async def _settle_all(self, writer: int | None = None) -> None:
+    async def _settle_all(self, writer: int | None = None, *, alone: bool = False) -> None:
         for one in await self._store.writing():
             if writer in (None, one.writer_id):
                 # what it could read by its end stands in what it wrote
                 seen = await self.seen(Workspace(self._root, tuple(filter(None, one.room.split("/")))))
-                one = replace(one, origins=merged((*one.origins, *seen)))
-                states = await asyncio.to_thread(self._written, one) if one.origins else ()
-                await self._store.settle(one, states, time.time_ns())
+                made = replace(one, origins=merged((*one.origins, *seen)))
+                states = await asyncio.to_thread(self._written, made) if made.origins or alone else ()
+                if not made.origins and states:
+                    inside = len(one.room.split("/")) if one.room else 0
+                    states = [state for state in states if _is_own(tuple(state.path.split("/")[inside:]))]
+                await self._store.settle(made, states, time.time_ns())
 
     def _look(
         self, room: Workspace, tainted: Collection[str], writers: Sequence[FileWriter]
@@ -107,6 +118,41 @@ class KnownFiles(Lineage):
                 if one.until is not None and next(self._changed(one), None) is None:
                     nothing.append(one)
         return gone, nothing, next(_outside(room.root), "")
+
+    def _has_unknown(self, room: Workspace, known: Collection[tuple[str, str]]) -> bool:
+        """Return whether a file holds something else than these paths and digests say. Blocking.
+
+        What cannot be read, or is too much, is unknown.
+        """
+        paths = {path for path, _ in known}
+        left, size = ENTRIES, BYTES
+        if len(self._digests) > ENTRIES:
+            self._digests = {}
+        try:
+            for folder, folders, names, descriptor in os.fwalk(room.root, onerror=_unread):
+                above = Path(folder).relative_to(room.root).parts
+                folders[:] = [name for name in folders if _is_own((*above, name, ""))]
+                left -= len(folders) + len(names)
+                if left < 0:
+                    return True
+                for name in names:
+                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    parts = (*above, name)
+                    if not stat.S_ISREG(status.st_mode) or not unknown(parts):
+                        continue
+                    path, now = room.whole(parts), (status.st_ino, status.st_size, status.st_ctime_ns)
+                    if path not in paths:
+                        return True
+                    if self._digests.get(path, ((), ""))[0] != now:
+                        size -= status.st_size
+                        if size < 0:
+                            return True
+                        self._digests[path] = now, _digest(name, descriptor)
+                    if (path, self._digests[path][1]) not in known:
+                        return True
+        except (OSError, RecursionError, WorkspaceError):
+            return True
+        return False
 
     def _written(self, one: FileWriter) -> Sequence[FileState] | None:
         """Return what the files hold that a command may have written; None: too many. Blocking."""
@@ -150,6 +196,17 @@ def now() -> int:
 
 def _unread(error: OSError) -> None:
     raise error
+
+
+def _digest(name: str, folder: int) -> str:
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_own(parts: tuple[str, ...]) -> bool:
+    """Return whether a file of a room is nothing that people sent or tools have kept, and lies in no room of others."""
+    return parts[0] not in (*KEPT_FOLDERS, *ROOMS)
 
 
 def _outside(room: Path) -> Iterator[str]:

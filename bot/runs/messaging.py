@@ -30,7 +30,7 @@ from bot.runs.rooms import Rooms
 from bot.speech import button, on_wish, spoken
 from channels.actions import LOOKS, REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction
 from channels.base import Channel
-from channels.message import ChatKind, Origin, Place
+from channels.message import Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Planned
 from channels.session_key import parse
 from channels.sources import Source, tool_message
@@ -95,10 +95,11 @@ class MessageTool(Tool[Parameters]):
         self._send = send
 
     async def sink(self, parameters: Parameters, context: CallContext) -> Sink:
-        """See Tool: to look anywhere and to write here is free, all else is sent to others."""
+        """See Tool: to look and to write here is free, all else, other threads too, is sent to others."""
         fields = dict(parameters)
         action = self._actions[fields.pop("action")]
-        return "send" if fields.get("to") and action.name not in LOOKS else "look"
+        elsewhere = fields.get("to") or fields.get("thread") not in (None, "", self._turn.place.thread)
+        return "send" if elsewhere and action.name not in LOOKS else "look"
 
     async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
         """Carry out a call and return what became of it. Raises ToolError."""
@@ -145,12 +146,10 @@ class MessageTool(Tool[Parameters]):
         place = origin.place
         if place.kind in LOCAL:
             raise ToolError("Nothing can be sent into this conversation; name another one with `to`.")
-        private = place.kind is ChatKind.DIRECT
-        if action.makes not in _SENDS and (private or action.name not in LOOKS) and self._wishing(place):
-            where, can = (
-                ("direct messages with others", "send") if private else ("other conversations", "send and look")
-            )
-            raise ToolError(f"In {where} you can only {can}.")
+        if action.name in LOOKS and not self._sees(place):
+            raise ToolError("Other people read along here, so look only at this conversation and its threads.")
+        if action.makes not in _SENDS and action.name not in LOOKS and self._wishing(place):
+            raise ToolError("In other conversations you can only send.")
         account = self._given.conversations.accounts.like(place)
         names = [one.name for one in account.section.tool_actions()] if account else []
         if action.name not in names:
@@ -180,6 +179,13 @@ class MessageTool(Tool[Parameters]):
         if chat_of(place) != chat_of(newest.place) or not newest.message_id:
             raise ToolError("Say which message is meant, with message_id.")
         return newest.message_id
+
+    def _sees(self, place: Place) -> bool:
+        """Return whether words of a conversation may be shown in that of the turn."""
+        if chat_of(place) == chat_of(self._turn.place):
+            return True
+        by_owners = not self._wishing(place)
+        return self._given.rooms.of(self._turn.session_key).sees_all(self._turn.place, by_owners=by_owners)
 
     def _wishing(self, place: Place) -> Sequence[Origin]:
         """Return the people, no owners, on whose wish the call acts in another chat; empty in the chat of the turn."""

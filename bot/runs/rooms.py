@@ -6,6 +6,7 @@ which only owners can write have the workspace; all other rooms are folders belo
 | session, behind `agent:main:` | room |
 | --- | --- |
 | `console:…` (the terminal, commands of this machine), `job:<id>` | the workspace |
+| `job:<id>@<conversation>` | that of the conversation, in which others than owners read what the job says |
 | direct, of somebody who is an owner under each of their ids | the workspace |
 | direct, of anybody else | `people/<channel>-<id>`; of a person with several ids `people/person-<name>` |
 | `http:direct:<name>` | the workspace with `gateway.token`, else `people/http-<name>` |
@@ -32,7 +33,8 @@ from bot.people.accounts import Accounts
 from bot.people.people import People
 from bot.runs.lineage import KnownFiles
 from bot.skills.shelf import Shelf
-from channels.session_key import DmScope, ParsedKey, escaped, parse
+from channels.message import SEVERAL, Place
+from channels.session_key import DmScope, ParsedKey, escaped, parse, read_in
 from channels.settings import AccountSection
 
 # The most rooms whose furniture is cached, and sessions whose room is; with more the cache is emptied.
@@ -51,6 +53,13 @@ class Room:
     owned: bool
     # The path below the workspace; empty for the workspace itself.
     name: str
+
+    def sees_all(self, place: Place, *, by_owners: bool) -> bool:
+        """Return whether words of every conversation may be shown in a session of the room that answers in a place.
+
+        Owners alone read them then: they ask, nobody else writes in the session, and its answers go to no group.
+        """
+        return by_owners and self.owned and place.kind not in SEVERAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +117,19 @@ class Rooms:
             self._of[session_key] = Room(self.root / name, not name, name)
         return self._of[session_key]
 
+    def sees(self, session_key: str, place: Place, other: str, *, by_owners: bool) -> bool:
+        """Return whether words of another session may be shown in a session that answers in a place.
+
+        Where `Room.sees_all` does not hold, a conversation sees itself alone, with its threads and sub-agents.
+        """
+        here = self.of(session_key)
+        if other == session_key or here.sees_all(place, by_owners=by_owners):
+            return True
+        try:
+            return not here.owned and self.of(other) == here
+        except ValueError:  # of a file that was imported
+            return False
+
     def inside(self, session_key: str) -> Furniture:
         """Return the furniture of the room of a session; its folder may not exist yet."""
         room = self.of(session_key)
@@ -152,6 +174,11 @@ class Rooms:
         return (*self.links.get(key.id, ()), *alone)
 
     def _name(self, key: ParsedKey) -> str:
+        if key.kind == "job" and (conversation := read_in(key)):
+            try:
+                return self._name(parse(conversation))
+            except ValueError:  # too long to stand in a key
+                return f"groups/{_folder('job', key.base.rpartition(':')[2])}"
         if key.kind == "job" or key.channel == "console":
             return ""
         if key.kind == "main":

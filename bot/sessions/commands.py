@@ -15,6 +15,7 @@ from bot.commands.registry import Answer, Arguments, Call, Command, Effect, Say
 from bot.outbox import Outbox
 from bot.persistence.sessions import Hit, NoSuchTranscript, TranscriptView
 from bot.persistence.turns import CommandKept, Ending, Stopped
+from bot.runs.rooms import Rooms
 from bot.sessions.formats import MIMES, Format
 from bot.sessions.service import Sessions
 from bot.speech import spoken
@@ -28,13 +29,14 @@ SHORT = 14
 
 NOTHING_FOUND = "Nothing was found."
 _USAGE = "Say what to look for, as in /sessions search WORDS, or which transcript, as in /sessions resume TRANSCRIPT."
+_ELSEWHERE = "That is a transcript of another conversation, and others read along here. Ask for it in a direct chat."
 
 
 class SessionsArguments(Arguments):
     """The arguments of /sessions."""
 
     action: Literal["list", "search", "resume"] = Field(
-        default="list", description="list; search words everywhere; resume a transcript."
+        default="list", description="list; search words; resume a transcript."
     )
     what: str = Field(default="", description="The words, or the beginning of the transcript's id.")
 
@@ -54,6 +56,7 @@ class SessionCommands:
     # The commands that tools have started in the background.
     background: Background
     requests: Requests
+    rooms: Rooms
 
     def build(self) -> tuple[Command, ...]:
         """Make the commands."""
@@ -66,12 +69,13 @@ class SessionCommands:
             if not arguments.what:
                 return Say(_USAGE, mistake=True)
             if arguments.action == "search":
-                hits = await self.sessions.search(arguments.what)
+                hits = await self.sessions.search(arguments.what, shown=lambda session: self._sees(call, session))
                 return Say(spoken("\n".join(self._hit(one) for one in hits)) or NOTHING_FOUND)
             try:
-                return Resume(self, *await self.sessions.store.sessions.named(arguments.what))
+                session, transcript = await self.sessions.store.sessions.named(arguments.what)
             except NoSuchTranscript as error:
                 return Say(str(error), mistake=True)
+            return Resume(self, session, transcript) if self._sees(call, session) else Say(_ELSEWHERE, mistake=True)
 
         async def export(call: Call, arguments: Arguments) -> Effect:
             assert isinstance(arguments, ExportArguments)
@@ -111,6 +115,10 @@ class SessionCommands:
         kept = await store.stops.stop(call.seq, call.session_key, reply, await answer.chosen(), ending)
         self.requests.hurry()  # requests of the stopped turns are closed
         return kept
+
+    def _sees(self, call: Call, session: str) -> bool:
+        place = call.message.origin.place
+        return self.rooms.sees(call.session_key, place, session, by_owners=call.by_owner)
 
     def _row(self, one: TranscriptView) -> str:
         begun, count = self.sessions.clock.stamp(one.created_at), f"{one.messages} messages"

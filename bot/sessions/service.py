@@ -31,7 +31,7 @@ FILL_EVERY = 10.0
 _CATCH_UP = 25
 # Seconds between batches of the index, so that nobody waits long for the disk.
 _PAUSE = 0.05
-MOST_HITS = 20
+MOST_HITS, _MOST_LOOKED = 20, 1000
 # The most bytes of a file that is imported.
 MOST_BYTES = 64 * 1024 * 1024
 # The folder of files that are sent, and for how many seconds they are kept.
@@ -85,12 +85,20 @@ class Sessions:
                 break
         return key, transcript, lines
 
-    async def search(self, words: str, limit: int = MOST_HITS) -> Sequence[Hit]:
-        """Return the newest lines in which all words stand."""
+    async def search(
+        self, words: str, limit: int = MOST_HITS, shown: Callable[[str], bool] | None = None
+    ) -> Sequence[Hit]:
+        """Return the newest lines in which all words stand. shown: whether lines of a session may be shown.
+
+        With it the newest `_MOST_LOOKED` lines are looked at.
+        """
         for _ in range(_CATCH_UP):
             if not await self.store.search.fill():
                 break
-        return await self.store.search.find(words, limit)
+        if shown is None:
+            return await self.store.search.find(words, limit)
+        found = await self.store.search.find(words, _MOST_LOOKED)
+        return [one for one in found if shown(one.session)][:limit]
 
     async def export(self, name: str, form: Format) -> Exported:
         """Return a transcript as a file. Raises NoSuchTranscript."""

@@ -90,6 +90,7 @@ def build(shelf: Shelf, owned: Callable[[str], bool]) -> Sequence[Command]:
             help="What skills there are; accept NAME: you have looked at it.",
             run=show,
             arguments=SkillsArguments,
+            decides=True,
         ),
         Command(name="skill", help="Have me use a skill.", run=use, arguments=SkillArguments),
     )

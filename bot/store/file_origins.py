@@ -64,6 +64,11 @@ class FileOrigins(Subject):
         return old
 
     @query
+    def contents(self, db: sqlite3.Connection, room: str) -> Collection[tuple[str, str]]:
+        """Return the paths in a room of which something is known, each with the digest of a content."""
+        return set(db.execute(f"SELECT path, digest FROM file_origin WHERE {_BELOW}", (room,)))
+
+    @query
     def tainted(self, db: sqlite3.Connection, room: str) -> tuple[dict[str, Origins], Sequence[FileWriter]]:
         """Return the paths in a room that have an untrusted content, and the commands that may write or wrote there."""
         found: dict[str, Origins] = {}
@@ -104,13 +109,14 @@ class FileOrigins(Subject):
     def settle(self, db: sqlite3.Connection, one: FileWriter, states: Sequence[FileState] | None, until: int) -> None:
         """Note what a command has written that has ended. states: the files that it may have written; None: too many.
 
-        A content that has a row was known before, or written by a tool meanwhile.
+        A content that has a row was known before, or written by a tool meanwhile. What bears nothing is noted only
+        if no other command may be writing: it may be that one's.
         """
         if states is None and one.origins:
             bears = codec.ORIGINS.dump(one.origins)
             db.execute("UPDATE file_writer SET until=?, origins=? WHERE writer_id=?", (until, bears, one.writer_id))
             return
-        if one.origins:
+        if one.origins or [other for other in _writers(db) if _meet(other.room, one.room)] == [one]:
             now, bears = self._now(), codec.ORIGINS.dump(one.origins)
             db.executemany(
                 "INSERT INTO file_origin (path, digest, origins, at) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",

@@ -16,7 +16,7 @@ from bot.store import balance, codec
 from bot.store.gone import note_gone
 from bot.store.indexes import OPEN_TURN
 from bot.store.memories import take_of_person
-from bot.store.rows import MISSED, set_value
+from bot.store.rows import FOLLOWED, MISSED, set_value
 from bot.store.stops import stop_turn
 from bot.store.words_of import DELETED, Theirs
 from bot.store.writer import Subject, query, transaction
@@ -233,6 +233,8 @@ def _delete_turns(db: sqlite3.Connection, own: str, turns: str) -> None:
     db.execute(f"UPDATE delivery SET {blank} WHERE turn_id {_OWN}", (turns,))
     db.execute(f"DELETE FROM approval WHERE {_MINE} OR {others}", (own, turns))
     db.execute(f"DELETE FROM tool_call WHERE {_MINE}", (own,))
+    tasks = f"SELECT '{FOLLOWED}' || transcript_id FROM transcript WHERE session_key {_OWN}"
+    db.execute(f"DELETE FROM kv WHERE scope IN ({tasks})", (own,))
     db.execute(f"UPDATE tool_call SET args='{{}}' WHERE turn_id {_OWN}", (turns,))
     db.execute(f"DELETE FROM event WHERE turn_id {_OWN}", (turns,))
     db.execute(f"UPDATE turn SET error_message=NULL WHERE turn_id {_OWN}", (turns,))

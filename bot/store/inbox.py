@@ -274,7 +274,7 @@ def _asked_about(
     is_said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.API)
     if not is_said or item.session_key is None or not _is_anything_open(db, now):
         return item, None
-    command, shown = meant_by(db, message, conv_id, now) if message.by_person else (None, None)
+    command, shown = meant_by(db, message, conv_id, now) if message.by_person and message.by_hand else (None, None)
     if command is not None:
         return replace(item, message=command, delay=0, gathers=False), None
     return item, waited_for(db, item.session_key, now) or shown

@@ -31,6 +31,8 @@ _FINAL = (
 )
 # Assignments that end the running time of a turn's attempt at the time given; without an attempt they change nothing.
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
+# Begins the scope in `kv` of how often hosts were followed in a task; the id of its transcript stands behind it.
+FOLLOWED = "follow:"
 # The kind of a turn by the kind of the messages that it answers.
 TURN_OF = {"message": "reply", "api": "api", "wake": "beat", "job": "job", "child": "child"}
 # Condition for messages that no person wrote, and for their turns; the turn of a wake is called a beat.

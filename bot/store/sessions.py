@@ -13,6 +13,7 @@ from agent.message import Message, Provenance, estimate, merged
 from bot.persistence.sessions import Imported, Line, NoSuchTranscript, TranscriptView
 from bot.store import codec
 from bot.store.indexes import OPEN_TURN
+from bot.store.rows import FOLLOWED
 from bot.store.writer import Subject, query, transaction
 from channels.session_key import CHILD
 
@@ -194,6 +195,7 @@ def delete_lines(db: sqlite3.Connection, transcript_id: str, limit: int) -> int:
     db.executemany(f"UPDATE delivery SET subject=NULL WHERE {requests}", turns)  # the book would miss them
     db.executemany("DELETE FROM approval WHERE turn_id=?", turns)
     db.executemany("DELETE FROM tool_call WHERE turn_id=?", turns)
+    db.execute("DELETE FROM kv WHERE scope=?", (f"{FOLLOWED}{transcript_id}",))
     db.execute(
         "UPDATE transcript SET prompt=NULL, fingerprint=NULL, summary=NULL, context_start=1, pruned_below=1"
         " WHERE transcript_id=?",

@@ -4,7 +4,7 @@ T1 to T7 are the transactions of durability.md part 2; parts 3 and 4 have the st
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
@@ -20,6 +20,7 @@ from bot.store.claims import Claims
 from bot.store.writer import query, transaction
 from channels.message import Place
 from channels.outgoing import Delivery, Planned
+from channels.session_key import root_of
 
 # Whether a steering text of the turn ?1 waits that came after the last decision about its calls.
 _STEERED = (
@@ -136,11 +137,12 @@ class Turns(Claims):
         call_ids: Sequence[str],
         events: Sequence[PersistedEvent],
         reach_out: bool | None = None,
+        follows: Sequence[str] = (),
     ) -> Begun:
         """Mark calls as running, directly before they are executed. This uses up the decision about a call.
 
         reach_out: whether one of them leaves this machine; None: that is not known. Only with `Begun.YES` anything is
-        begun. If a freeze holds them, the turn is queued, and the run is over.
+        begun. If a freeze holds them, the turn is queued, and the run is over. follows: see `followed`.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -162,8 +164,20 @@ class Turns(Claims):
             if not may:
                 return Begun.DEPENDS if may is None else Begun.HALTED
             db.executemany(start, calls)
+        counted = [(_task_of(db, run.session_key), host) for host in follows]
+        db.executemany(
+            "INSERT INTO kv (scope, key, value) VALUES (?,?,'1')"
+            " ON CONFLICT (scope, key) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+            counted,
+        )
         rows.persist_events(db, events)
         return Begun.YES
+
+    @query
+    def followed(self, db: sqlite3.Connection, session_key: str) -> Mapping[str, int]:
+        """Return how often each host was followed in the task of a session: until /new, sub-agents included."""
+        found = db.execute("SELECT key, CAST(value AS INTEGER) FROM kv WHERE scope=?", (_task_of(db, session_key),))
+        return dict(found.fetchall())
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
@@ -283,6 +297,12 @@ class Turns(Claims):
             yielding.give_up_calls(db, run, now)
             return
         repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
+
+
+def _task_of(db: sqlite3.Connection, session_key: str) -> str:
+    """Return the scope in `kv` that counts what a session and its sub-agents follow, until its next transcript."""
+    found = db.execute("SELECT transcript_id FROM session WHERE session_key=?", (root_of(session_key),)).fetchone()
+    return f"{rows.FOLLOWED}{found[0] if found else ''}"
 
 
 def _is_steered(db: sqlite3.Connection, run: RunRef) -> bool:

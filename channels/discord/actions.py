@@ -23,6 +23,12 @@ async def perform(api: Api, world: World, name: str, place: Place, arguments: Ar
     """Carry out an action; words for the model. Raises ActionFailed."""
     place = replace(place, thread=arguments.thread or place.thread)
     try:
+        if place.thread and place.thread not in world.spots:
+            with suppress(ApiError):  # no thread was opened on that message yet
+                found: Any = await api.get_channel(place.thread)
+                if found.get("type") not in THREADS:
+                    raise ActionFailed(f"this conversation has no thread {place.thread}")
+                world.learn("THREAD_CREATE", found)
         world.check(place)
         match name:
             case "read":

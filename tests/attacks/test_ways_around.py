@@ -7,19 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.files import ReadTool
 from channels.message import Attachment, Quoted
 from tests.attacks.obedient import AIMS, GROUP, SECRET, World, order, world
 from tests.bot.background.test_due_times import settle
+from tests.bot.runs.test_messaging import FULL
+from tests.offering import offer
 from tests.service import RecordingChannel
 from tests.standins.script import Call
 from tests.standins.web_server import Said
 
 PLAN, REMEMBER = order("plan"), order("remember")
-
-
-def open_way(why: str) -> pytest.MarkDecorator:
-    """A way that is still open. why: what is missing."""
-    return pytest.mark.xfail(strict=True, reason=why, raises=AssertionError)
 
 
 def asked(made: World, name: str = "plan") -> None:
@@ -28,7 +26,6 @@ def asked(made: World, name: str = "plan") -> None:
     assert len(made.questions()) == 1
 
 
-@open_way("labelled with every file from outside, no rule for commands would hold for long")
 async def test_a_file_that_a_command_shows(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         made.put("letter.txt", PLAN)
@@ -37,7 +34,6 @@ async def test_a_file_that_a_command_shows(tmp_path: Path) -> None:
         asked(made)
 
 
-@open_way("only commands with network bear a label: a rule for a command on the host holds also behind its own output")
 async def test_what_a_command_on_the_host_prints(tmp_path: Path) -> None:
     async with world(tmp_path, {"tools": {"exec": {"allowlist": ["echo **"]}}}) as made:
         made.model.add(Call("exec", {"command": f"/usr/bin/env echo '{PLAN}'", "needs": "host"}))
@@ -329,3 +325,60 @@ async def test_a_file_in_the_room_of_others(tmp_path: Path, path: str) -> None:
         await made.say("what does it say?")
         assert not (made.workspace / path).exists()
         assert len(made.questions()) == 1
+
+
+@pytest.mark.parametrize("level", ["work", "network"])
+async def test_who_may_work_feeds_no_shell_with_the_network(tmp_path: Path, level: str) -> None:
+    async with world(tmp_path) as made:
+        made.model.add(Call("exec", {"command": "sh; true", "needs": level, "background": True}))
+        made.model.add("It runs.")
+        await made.say("start a shell")
+        (one,) = made.hark.service.parts.background.of("agent:main:telegram:direct:1")
+        made.model.orders["feed"] = Call("process", {"action": "input", "id": one.name, "text": "echo fed > fed.txt\n"})
+        made.put("letter.txt", f"{order('change')}\n{order('feed')}")
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?")
+        await made.decide("always")
+        assert AIMS["change"].happened(made)
+        assert len(made.questions()) == (level == "network")
+
+
+@pytest.mark.parametrize("path", ["people/note.txt", "groups/note.txt", "People/a/b.txt", "people/x/MEMORY.md"])
+async def test_a_guest_puts_no_request_into_the_chat_of_an_owner(tmp_path: Path, path: str) -> None:
+    async with world(tmp_path) as made:
+        (made.workspace / "people/telegram-2").mkdir(parents=True, exist_ok=True)
+        made.put("people/telegram-2/letter.txt", order("put"))
+        made.model.orders["put"] = Call("write", {"path": path, "content": "Press Allow, please."})
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?", "2")
+        assert made.questions() == []
+        assert (made.workspace / "people/telegram-2" / path).exists(), "it is a folder of theirs like any other"
+        assert not (made.workspace / path).exists()
+
+
+async def test_what_a_guest_may_not_do_is_refused_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sink(*_: object) -> str:
+        return "network"
+
+    monkeypatch.setattr(ReadTool, "sink", sink)
+    async with world(tmp_path) as made:
+        made.put("people/telegram-2/letter.txt", order("again"))
+        made.model.orders["again"] = Call("read", {"path": "letter.txt", "limit": 5})
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?", "2")
+        assert made.questions() == []
+        assert "may not do that" in made.model.requests[-1].messages[-1].tool_results[0].text
+
+
+async def test_another_thread_is_another_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, FULL)
+    async with world(tmp_path) as made:
+        made.model.orders["tell-thread"] = Call("message", {"action": "send", "thread": "99", "text": SECRET})
+        made.model.orders["tell-here"] = Call("message", {"action": "send", "thread": "9", "text": "hello"})
+        made.model.add("Hello.")
+        topic = replace(GROUP, thread="9")
+        await made.say(f"{order('tell-here')}\n{order('tell-thread')}", "6", topic)
+        await made.say("go on", "1", topic)
+        assert len(made.questions()) == 1
+        assert {one.place.thread for one in made.hark.channel.sent if one.body == "hello"} == {"9"}
+        assert not [one for one in made.hark.channel.sent if SECRET in one.body and one.place.thread == "99"]

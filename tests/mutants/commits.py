@@ -83,7 +83,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "runs/calls-not-marked-before-they-run",
         "_run_group",
-        code("await B.start_calls(A)", "Begun.YES"),
+        code("await B.start_calls(A, follows=C)", "Begun.YES"),
         "tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",
     ),
     fault(

@@ -58,7 +58,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "origins/commands-show-clean",
         "ExecTool._run",
-        code("merged((*A, *await self._lineage.seen(self._workspace)))", "()"),
+        code("merged((*before, *after))", "()"),
         f"{_FILE_ORIGINS}a_command_shows_what_lies_in_its_room",
     ),
     fault(
@@ -108,7 +108,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "origins/commands-of-the-host-only-look",
-        "_SINKS",
+        "SINKS",
         code(
             "{'look': 'look', 'work': 'work', 'network': 'network', 'host': 'open'}",
             "{'look': 'look', 'work': 'work', 'network': 'network', 'host': 'look'}",

@@ -94,7 +94,10 @@ async def test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_
         assert (await at.http.post("/v1/agent", json=body)).status_code in (401, 403)
         assert len(at.stored.approvals(state="open")) == 1
         at.http.headers["authorization"] = token
-        assert (await at.http.post("/v1/agent", json=body)).status_code == 202
+        told = (await at.http.post("/v1/agent", json=body | {"typed": True})).json()["run_id"]
+        assert "Only a person can give `/approve`" in (await at.show(told, wait="20"))["text"]
+        assert (len(at.stored.approvals(state="open")), ran(tmp_path, "gate")) == (1, 0)
+        assert (await cli("approve", number)).code == 0
         assert (await finished(at, run))["status"] == "ok"
         assert ran(tmp_path, "gate") == 1
 
@@ -111,7 +114,10 @@ async def test_a_run_that_waits_is_decided_by_programs_the_command_line_and_the_
                 found = re.search(r"/approve ([0-9a-f-]+) once", text)
                 assert found, text
                 said = {"message": f"/approve {found[1]} {words}", "session": console_key()}
-                assert (await unix.post("/v1/agent", json=said)).status_code == 202
+                program = (await unix.post("/v1/agent", json=said)).json()["run_id"]
+                await at.show(program, wait="20")
+                assert len(at.stored.approvals(state="open")) == 1, "a program decides nothing by words"
+                assert (await unix.post("/v1/agent", json=said | {"typed": True})).status_code == 202
                 assert (await finished(at, response.json()["run_id"]))["status"] == "ok"
                 assert ran(tmp_path, name) == (words == "once")
 

@@ -227,6 +227,8 @@ async def test_a_thread_is_no_way_into_another_conversation(
         result = await channel.send(outgoing(shown("hello"), where, nonce=number))
         assert result == Refused(f"this conversation has no thread {where.thread}")
         assert await failed(channel, "read", replace(where, thread=""), thread=where.thread) == result.reason
+    told = discord.open_dm(ALICE)["id"]
+    assert await failed(channel, "read", place(room), thread=told) == f"this conversation has no thread {told}"
     assert not discord.sent
 
 

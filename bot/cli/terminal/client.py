@@ -83,9 +83,12 @@ class Client:
         await self._http.aclose()
         self._address.close()
 
-    async def submit(self, text: str, session: str, key: str) -> str:
-        """Store a message; returns its run's id. key: the same for every try of the same message."""
-        body = {"message": text, "session": session}
+    async def submit(self, text: str, session: str, key: str, *, typed: bool = False) -> str:
+        """Store a message; returns its run's id. key: the same for every try of the same message.
+
+        typed: whether a person typed it in the terminal, so that its words may decide something.
+        """
+        body: dict[str, Any] = {"message": text, "session": session, **({"typed": True} if typed else {})}
         headers = {"Idempotency-Key": key}
         accepted = await self._ask(dict[str, str], "POST", "/v1/agent", json=body, headers=headers)
         return accepted["run_id"]

@@ -132,7 +132,7 @@ class Conversation:
         if self._unsent is None or self._unsent[0] != text:
             self._unsent = (text, uuid4().hex)
             self._typed.append(text)  # shown by who says it
-        run_id = await self._client.submit(text, self._session, self._unsent[1])
+        run_id = await self._client.submit(text, self._session, self._unsent[1], typed=True)
         self._unsent = None
         if run_id not in self._ended:
             self.last_said = run_id

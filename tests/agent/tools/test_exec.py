@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,8 @@ async def run(root: Path, command: str, environ: Mapping[str, str] = os.environ,
 
 
 async def test_says_how_it_ended_and_what_it_wrote_in_order(root: Path) -> None:
-    assert await run(root, "echo out; echo err >&2; echo out") == ToolOutput(text="[exit code 0]\nout\nerr\nout\n")
+    output = await run(root, "echo out; echo err >&2; echo out")
+    assert replace(output, origins=()) == ToolOutput(text="[exit code 0]\nout\nerr\nout\n")
     assert await run(root, "exit 3") == ToolOutput(text="[exit code 3]\n[no output]")
     assert await run(root, "kill -9 $$") == ToolOutput(text="[ended by signal SIGKILL]\n[no output]", is_error=True)
     assert (await run(root, r"printf 'a\377b'")).text == "[exit code 0]\na�b"

@@ -5,6 +5,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from agent.web.fetch import Fetcher
 from agent.web.pages import Kept
 from agent.web.reach import Reach
 from agent.web.tools import WebFetchParameters, WebFetchTool
-from tests.agent.tools.calls import outcome
+from tests.agent.tools.calls import Notes, outcome
 from tests.standins.web_server import Said, WebServer, moved
 from tests.watch import PATIENCE
 
@@ -132,3 +133,33 @@ def test_nothing_is_loaded_before_a_page_is_read() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "followed", "sink"),
+    [
+        ("https://h10.test/a", {f"h{number}.test": 1 for number in range(10)}, "look"),
+        ("https://evil.test/a", {"evil.test": 2}, "look"),
+        ("https://evil.test/a", {"evil.test": 3}, "follow"),
+        ("https://x7.evil.test:8443/a", {"evil.test": 3}, "follow"),
+        ("https://EVIL.test./a", {"evil.test": 3}, "follow"),
+        ("https://b.co.uk/a", {"a.co.uk": 3}, "look"),
+        ("https://x.b.co.uk/a", {"b.co.uk": 3}, "follow"),
+        ("http://10.9.8.7/a", {"10.9.8.7": 3}, "follow"),
+        ("https://new.test/a", {f"h{number}.test": 3 for number in range(5)}, "follow"),
+        ("https://named.test/a", {"named.test": 100}, "look"),
+        ("https://composed.test/a", {}, "network"),
+    ],
+)
+async def test_few_addresses_that_only_text_from_outside_names_are_followed(
+    web: WebServer, url: str, followed: dict[str, int], sink: str
+) -> None:
+    fetching = WebFetchTool(Fetcher(Reach()), Kept(), (3, 15))
+    known = () if "composed" in url else (f"see {url}",)
+
+    async def so_far() -> dict[str, int]:
+        return followed
+
+    trusted = known if "named" in url else ()
+    context = replace(Notes().context(), texts=lambda: known, trusted_texts=lambda: trusted, followed=so_far)
+    assert await fetching.sink(WebFetchParameters(url=url), context) == sink

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.gateway.agent_api import Wishes
 from bot.plain_words import decision
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Attachment, ChatKind, Origin, Place, Quoted, ReplyDecision
@@ -241,7 +242,7 @@ async def test_y_a_and_n_in_the_terminal(tmp_path: Path) -> None:
         key, api = "agent:main:console:direct:local", hark.service.parts.api
 
         async def submit(text: str) -> None:
-            await api.submit(text, key, CONSOLE, "owner")
+            await api.submit(text, key, CONSOLE, "owner", wishes=Wishes(typed=True))
 
         for word, verdict in (("y", "once"), ("n", "denied"), ("a", "always")):
             hark.model.add(Call("ask", {"label": "it"}))
@@ -260,6 +261,24 @@ async def test_y_a_and_n_in_the_terminal(tmp_path: Path) -> None:
                 "the end",
             )
             assert hark.stored.approvals("state", approval_id=ident) == [(verdict,)]
+
+
+@pytest.mark.parametrize("text", ["y", "yes", "a", "👍", "n", "1", "/approve once", "!approve {} once", "/answer {} y"])
+async def test_what_a_program_says_in_the_session_of_the_terminal_decides_nothing(tmp_path: Path, text: str) -> None:
+    config = {"channels": {"console": {"enabled": True}}}
+    async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:
+        key, api = "agent:main:console:direct:local", hark.service.parts.api
+        hark.model.add(Call("ask", {"label": "it"}))
+        await api.submit("do it", key, CONSOLE, "owner", wishes=Wishes(typed=True))
+        await hark.until(lambda: hark.stored.approvals(state="open"), "the request")
+        ((ident,),) = hark.stored.approvals("approval_id", state="open")
+        await api.submit(text.format(ident), key, CONSOLE, "owner")
+        is_command = text.startswith(("/", "!"))
+        state = "done" if is_command else "waiting"
+        await hark.until(lambda: hark.stored.messages("seq", state=state), "what becomes of it")
+        assert hark.stored.approvals("state", approval_id=ident) == [("open",)]
+        said = [body for (body,) in hark.stored.deliveries("body") if "Only a person can give" in str(body)]
+        assert bool(said) == is_command
 
 
 # What people's own words decide, as it is kept: carried out after a start, also in the form of earlier versions.

@@ -11,7 +11,7 @@ from bot.persistence.approvals import Choice
 from channels.message import InboundMessage
 from tests.asking import AskingTool, approval
 from tests.bot.approvals.test_approvals import OPEN
-from tests.bot.runs.test_messaging import FULL, ActingHark, service, written
+from tests.bot.runs.test_messaging import ELSEWHERE, FULL, ActingHark, service, written
 from tests.bot.runs.test_messaging import GROUPS as IN_GROUPS
 from tests.offering import offer
 from tests.service import running
@@ -152,11 +152,12 @@ async def test_what_cannot_say_so_is_not_done_elsewhere(tmp_path: Path, asked: d
         await known(hark)
         before = len(hark.channel.sent)
         (refused,) = await asks(hark, {**asked, "to": "-5"})
-        assert refused == "In other conversations you can only send and look."
+        assert refused == "In other conversations you can only send."
         assert [one.body for one in hark.channel.sent[before:]] == ["done"]
         assert hark.channel.performed == []
         (looked,) = await asks(hark, {"action": "read", "to": "-5"})
-        assert looked == "7 · 10:00 · Bob: hello"
+        assert looked == ELSEWHERE
+        assert hark.channel.performed == []
 
 
 async def test_a_name_does_not_change_the_line(tmp_path: Path) -> None:

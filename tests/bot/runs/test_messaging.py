@@ -23,6 +23,7 @@ READ = ToolAction("read", "the last messages", (), ("to", "thread", "limit", "be
 INFO = ToolAction("member_info", "who somebody is", ("person",))
 TOPIC = ToolAction("topic_create", "a topic", ("name",), ("to",))
 FULL = (*COMMON, THREAD_CREATE, THREAD_REPLY, READ, INFO, TOPIC, ToolAction("pin", "a message", (), ("message_id",)))
+ELSEWHERE = "Other people read along here, so look only at this conversation and its threads."
 GROUPS = {"channels": {"telegram": {"groups": {"policy": "allowlist", "allow": {"-5": {}, "-6": {}}}}}}
 
 
@@ -358,7 +359,7 @@ async def test_direct_messages_of_others_are_not_read_for_anybody_but_an_owner(t
     async with service(tmp_path, {"tools": {"by_sender": {"telegram:2": {"allow": ["message"]}}}}) as hark:
         await hark.accept(written(hark, "a secret", "3", "Eve"))
         await hark.until_texts(1, "3")
-        assert await calls(hark, asked, sender="2") == [("In direct messages with others you can only send.", True)]
+        assert await calls(hark, asked, sender="2") == [(ELSEWHERE, True)]
         assert await calls(hark, asked, sender="1") == [("7 · 10:00 · Bob: hello", False)]
 
 

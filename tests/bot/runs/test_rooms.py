@@ -54,6 +54,9 @@ TABLE = [
     ("agent:main:console:direct:local", ""),
     (job_key("j1"), ""),
     (job_key("telegram:7"), ""),
+    (job_key("j1", "agent:main:telegram:group:-7"), "groups/telegram--7"),
+    (job_key("j1", "agent:main:telegram:direct:2"), "people/telegram-2"),
+    (job_key("j1", "agent:main:telegram:direct:1"), ""),
     (key_of(DIRECT, "1"), ""),
     (key_of(DIRECT, "7"), "people/telegram-7"),
     (key_of(DIRECT, "1", channel="slack"), "people/slack-1"),
@@ -222,3 +225,23 @@ def test_the_room_of_a_session_follows_what_is_said_of_people(people: People, tm
     assert not made.of(key).owned
     take_back()
     assert made.of(key).owned
+
+
+@pytest.mark.parametrize(
+    ("owned", "by_owners", "kind", "sees"),
+    [
+        (True, True, ChatKind.DIRECT, True),
+        (True, True, ChatKind.CONSOLE, True),
+        (True, True, ChatKind.API, True),
+        (True, True, ChatKind.GROUP, False),  # a heartbeat turn that answers there
+        (True, True, ChatKind.CHANNEL, False),
+        (True, True, ChatKind.THREAD, False),
+        (True, False, ChatKind.DIRECT, False),
+        (False, True, ChatKind.DIRECT, False),
+    ],
+)
+def test_everything_is_seen_only_where_owners_alone_read(
+    owned: bool, by_owners: bool, kind: ChatKind, sees: bool
+) -> None:
+    room, place = Room(Path("/w"), owned, ""), Place(channel="telegram", account="bot", chat="1", kind=kind)
+    assert room.sees_all(place, by_owners=by_owners) == sees
