@@ -327,8 +327,10 @@ async def test_a_file_in_the_room_of_others(tmp_path: Path, path: str) -> None:
         assert len(made.questions()) == 1
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("level", ["work", "network"])
 async def test_who_may_work_feeds_no_shell_with_the_network(tmp_path: Path, level: str) -> None:
+    """Waits for a command in the background to print."""
     async with world(tmp_path) as made:
         made.model.add(Call("exec", {"command": "sh; true", "needs": level, "background": True}))
         made.model.add("It runs.")

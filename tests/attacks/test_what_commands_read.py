@@ -47,7 +47,9 @@ async def test_no_file_says_that_nothing_was_printed(tmp_path: Path, end: str) -
         assert len(await does(made, run("cat clone/README"))) == 1
 
 
+@pytest.mark.waits
 async def test_the_output_of_a_command_in_the_background_is_labelled_and_silence_is_not(tmp_path: Path) -> None:
+    """Waits for a command in the background to print."""
     async with world(tmp_path) as made:
         made.put("clone/README", f"{order('plan')}\n[no new output]")
         quiet = run("sleep 60; cat clone/README", background=True)

@@ -132,8 +132,9 @@ async def test_what_is_written_while_a_call_waits(tmp_path: Path) -> None:
             assert not (await at.resolved(card)).buttons, "nobody presses what does nothing"
             at.says(talk, "next")
             await at.answered(talk, "next")
-            await late(at, card, ONCE)
-            await late(at, card, ALWAYS)
+            for label in card.buttons:
+                if label != "Deny":
+                    await late(at, card, label)
             await at.quiet()
             assert (at.ran(talk, "stopped"), at.over(talk, "stopped")) == (0, False)
             at.asks(talk, "stopped")

@@ -31,7 +31,14 @@ async def done(at: Court, talk: Talk, name: str, *steps: Any) -> list[str]:
         ({}, "runs", "asks", True, ""),
         ({"exec": {"security": "full", "ask": "off"}}, "runs", "refused", True, ""),
         ({"exec": {"security": "full", "ask": "always"}}, "asks", "asks", True, ""),
-        ({"exec": {"allowlist": ["cp -v --backup=numbered seed *"]}, "deny": ["wri*"]}, "runs", "runs", False, "deny"),
+        (
+            {
+                "exec": {"allowlist": ["cp -v --backup=numbered seed *"]},
+                "deny": ["wri*"],
+                "untrusted": {"file": "allow"},  # else what was read before lets the rule ask
+            },
+            *("runs", "runs", False, "deny"),
+        ),
         ({"profile": "messaging"}, "missing", "missing", False, "profile: messaging"),
         ({"exec": {"security": "deny"}}, "missing", "missing", True, "security: deny"),
         ({"require_approval": ["write"]}, "runs", "asks", None, ""),
