@@ -50,12 +50,11 @@ _ALIKE = str.maketrans(
     | dict.fromkeys("⁄∕⧸", "/")
 )
 # The beginning of a tag with one of these names.
-_TAG = r"<(?=\s*/?\s*(?:{})\b)"
+_TAG = r"<(?=\s*+/?+\s*+(?:{})\b)"
 _OUR_TAGS = re.compile(_TAG.format(_TAGS), re.IGNORECASE)
-_OURS = re.compile(rf"{_OUR_TAGS.pattern}|(?<![^\n])[^\S\n]*(?:{'|'.join(_HEADS)})", re.IGNORECASE)
-_OF_THE_MODEL = re.compile(r"^<(event|sent)>\n.*?^</\1>$", re.MULTILINE | re.DOTALL)
-# What a model has written to a sub-agent, and what that has answered.
-_OF_SESSIONS = re.compile(rf"^<subagent>\n.*?^</subagent>$|^\({TASK_HEAD}.*", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(rf"{_OUR_TAGS.pattern}|(?<![^\n])[^\S\n]*+(?:{'|'.join(_HEADS)})", re.IGNORECASE)
+_EDGE = re.compile(r"^<(/?)(event|sent|subagent)>$", re.MULTILINE)
+_TASK = re.compile(rf"^\({TASK_HEAD}.*", re.MULTILINE | re.DOTALL)
 _SEEN = re.compile(f"[^{_UNSEEN}{_NEVER_SEEN}]")
 
 
@@ -70,7 +69,9 @@ def of_others(text: str, *, labelled: bool) -> str:
 
     labelled: the line bears origins, so what models write to each other may be made from what others have said.
     """
-    return _OF_THE_MODEL.sub("", _OF_SESSIONS.sub("", text) if labelled else text)
+    if labelled:  # what a model has written to a sub-agent, and what that has answered
+        text = _TASK.sub("", _without_blocks(text, "subagent"))
+    return _without_blocks(text, "event", "sent")
 
 
 def unfenced(text: str, tag: str = "") -> str:
@@ -83,6 +84,22 @@ def _without(ours: re.Pattern[str], text: str) -> str:
     """Return a text with another sign in place of each match, found in the text as it looks."""
     places = [one.start() for one in _SEEN.finditer(text)]
     looks = "".join([text[place] for place in places]).translate(_ALIKE)
-    for found in reversed(list(ours.finditer(looks))):
-        text = f"{text[: places[found.start()]]}‹{text[places[found.end() - 1] + 1 :]}"
-    return text
+    pieces, done = list[str](), 0
+    for found in ours.finditer(looks):
+        pieces += (text[done : places[found.start()]], "‹")
+        done = places[found.end() - 1] + 1
+    return "".join((*pieces, text[done:]))
+
+
+def _without_blocks(text: str, *tags: str) -> str:
+    """Return a text without its blocks between lines with these tags. A block without an end is none."""
+    edges = [one for one in _EDGE.finditer(text) if one[2] in tags]
+    ends = {one[2]: one.start() for one in edges if one[1]}  # the last of each
+    pieces, done, inside = list[str](), 0, ""
+    for one in edges:
+        if inside == one[2] and one[1]:
+            done, inside = one.end(), ""
+        elif not inside and not one[1] and ends.get(one[2], -1) > one.start():
+            pieces.append(text[done : one.start()])
+            inside = one[2]
+    return "".join((*pieces, text[done:]))

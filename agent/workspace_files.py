@@ -95,7 +95,8 @@ def read(root: Path, name: str) -> WorkspaceFile | None:
 
 def is_empty(text: str) -> bool:
     """Whether a text holds nothing but headings, comments and blank lines."""
-    lines = (line.strip() for line in _COMMENT.sub("", text).splitlines())
+    end = text.rfind("-->") + 3 if "-->" in text else 0  # behind it no comment ends, so none is looked for
+    lines = (line.strip() for line in (_COMMENT.sub("", text[:end]) + text[end:]).splitlines())
     return not any(line and not line.startswith("#") for line in lines)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from agent.message import ProvenanceKind
 from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
+from agent.removal import remove_leftovers
 from agent.sandbox.base import ROOMS, Confinement
 from agent.sandbox.proof import Proved
 from agent.shell import Judge, parse_rule
@@ -258,7 +258,7 @@ def confinement(config: Config, proved: Proved) -> Confinement:
         with suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = config.state / "commands"
-    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
+    remove_leftovers(temporary)  # what a crash has left
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 

@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BLOCK = re.compile(r"( *+)tasks *+: *+(?:\[ *+\])? *+(?:#.*)?")
 _ENTRY = re.compile(r"( *)-(?: |$)")
 _OURS = re.compile(r" *- +(?:name|interval|prompt) *:")
-_KEY = re.compile(r"( *)([A-Za-z_][\w-]*) *:(?: +(.*))?")
+_KEY = re.compile(r"( *)([A-Za-z_][\w-]*) *:(?: ++(.*))?")
 _QUOTED = re.compile(r"""(["'])(.*)\1(?: +#.*)?""", re.DOTALL)
 _EMPTY_FENCE = re.compile(r"^[ \t]*(`{3}|~{3})[\w-]*[ \t]*\n\s*\1[ \t]*$", re.MULTILINE)
 # A line without content: a heading, an empty item with or without a box, a fence, a rule, an empty quote.

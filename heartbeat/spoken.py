@@ -34,7 +34,7 @@ def read(text: str, now: int) -> tuple[When, str] | None:
 
 
 def _span(text: str) -> timedelta:
-    found = re.findall(rf"(?:(\d[\d.]*)\s*|\b)({_UNIT})", text, re.I)
+    found = re.findall(rf"(?:(\d[\d.]{{0,20}})\s*|\b)({_UNIT})", text, re.I)
     return timedelta(seconds=sum(float(count or 1) * _SECONDS[unit[0].lower()] for count, unit in found))
 
 

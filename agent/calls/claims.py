@@ -180,7 +180,7 @@ _EARLIER = re.compile(
     _FLAGS,
 )
 _QUOTED = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|^\s*>.*$|\"[^\"\n]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|‘[^’\n]*’(?!\w)"
+    r"```.*?(?:```|\Z)|`[^`\n]*`|^[^\S\n]*+>.*$|\"[^\"\n]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|‘[^’\n]{0,600}’(?!\w)"
     r"|(?<!\w)'[^'\n]*'(?!\w)",
     re.DOTALL | re.MULTILINE,
 )
@@ -239,6 +239,8 @@ def unfounded(text: str, now: Collection[str], before: Collection[str] = ()) -> 
 
 def _unquoted(text: str) -> str:
     """Return the text without code and quotations, but with file names, of which each stands for itself."""
+    end = max(text.rfind("“"), text.rfind("”")) + 1  # behind it „ begins nothing, and looking for its end takes long
     return _QUOTED.sub(
-        lambda found: found[0] if re.fullmatch(r"[`\"][\w./-]+\.\w{1,5}[`\"]", found[0]) else " it ", text
+        lambda found: found[0] if re.fullmatch(r"[`\"][\w./-]+\.\w{1,5}[`\"]", found[0]) else " it ",
+        text[:end] + text[end:].replace("„", "‚"),
     )

@@ -154,7 +154,7 @@ class ContextEngine:
         earlier = before.message if before else None
         text = words if words is not None else summary.shortened(covered, earlier)
         clean, state = self._spec.overflow.clean, await self._keeper.state()
-        message = summary.compose(clean(text), covered, earlier, clean(state), most)
+        message = await asyncio.to_thread(summary.compose, clean(text), covered, earlier, clean(state), most)
         entry = await self._keeper.ended(message, start, before.seq if before else 0)
         if entry is None:
             return Compacted.FAILED

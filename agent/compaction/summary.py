@@ -49,7 +49,7 @@ _RULE = re.compile(
 _QUOTED, _NEWEST, _QUOTES = 600, 4000, 3000
 # Where a sentence ends; and what stands before people's words in a quotation: when it was said, in groups by whom.
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
-_BEFORE = re.compile(r"- (?:\[[^\]]*\] (?:[^:]*\(id [^)]*\)[^:]*: )?)?")
+_BEFORE = re.compile(r"- (?:\[[^\]]*\] (?:[^:]{0,300}\(id [^)]{0,300}\)[^:]*: )?)?")
 # How many times as much as people's words the model's words may take.
 _MODEL_WORDS = 5
 

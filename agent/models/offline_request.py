@@ -15,14 +15,14 @@ STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n
 
 # Words of messages that no person wrote: in every beat, and at the beginning of a job (heartbeat/prompt.md).
 _BEAT, _JOB = "HEARTBEAT_OK", "This is the scheduled job "
-_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
+_BULLET = re.compile(r"(?:(?<!\s)\s*+|(?<=\s))(?:[-*+]|(?<!\d)\d++[.)])\s+(?:\[[ x]\]\s+)?")
 _SLOW = re.compile(r"\bbe slow\b", re.I)
 _LONG = re.compile(r"\b(?:write )?(?:(\d{1,5}) words of|(?:a )?long) markdown\b", re.I)
 _HELP = re.compile(r"\A(?:help|what can you do)\W*\Z", re.I)
-_JOIN = re.compile(r"[\s,;.]*\b(and then|then|and|,)\s+(?=(?:say|read|write|run|call)\s)", re.I)
+_JOIN = re.compile(r"(?<![\s,;.])[\s,;.]*\b(and then|then|and|,)\s+(?=(?:say|read|write|run|call)\s)", re.I)
 _ACTION = re.compile(
     r"(?:(?:please|now)\s+)?(?:say\s+(?P<say>.+)|read\s+(?P<read>.+)"
-    r"|write\s+(?P<content>.+)\s+to\s+(?P<write>\S+)|run\s+(?P<exec>.+)"
+    r"|write\s+(?=\S)(?P<content>.+(?<!\s))\s+to\s+(?P<write>\S+)|run\s+(?P<exec>.+)"
     r"|call\s+`?(?P<call>[\w-]+)`?(?:\s+with\s+(?P<arguments>.*))?)",
     re.I | re.S,
 )
@@ -89,7 +89,7 @@ def understand(words: str) -> Asked:
 
 def _without(words: str, found: re.Match[str]) -> str:
     """Return the words without the match and without the "and" that joined it to them."""
-    before = re.sub(r"(?:[\s,;.]|\b(?:and|then)\b)+\Z", "", words[: found.start()], flags=re.I)
+    before = re.sub(r"(?<![\s,;.])(?:[\s,;.]|\b(?:and|then)\b)+\Z", "", words[: found.start()], flags=re.I)
     after = re.sub(r"\A(?:[\s,;.]|\b(?:and|then)\b)+", "", words[found.end() :], flags=re.I)
     return f"{before} and {after}" if before and after else before or after
 

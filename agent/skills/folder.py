@@ -22,7 +22,7 @@ _NAMED = 12  # that many are named in a finding; the others are counted
 LEFT_OUT = (".git", "__MACOSX", ".DS_Store")
 # What is worth a look before it is trusted, whether a program does it or the model is to.
 _DOUBTFUL = re.compile(
-    r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b|\bsudo\s|\brm\s+-\w*r\w*\s|\beval\b|\bbase64\s+-{1,2}d|\.ssh/|\.aws/"
+    r"(?:curl|wget)\b[^\n|]{0,2000}\|\s*(?:sudo\s+)?\w*sh\b|\bsudo\s|\brm\s+-(?=\w*r)\w++\s|\beval\b|\bbase64\s+-{1,2}d|\.ssh/|\.aws/"
     r"|/etc/(?:passwd|shadow)|\b(?:ignore|disregard)\s+(?:\w+\s+){0,2}(?:previous|prior|earlier|above)\b",
     re.IGNORECASE,
 )

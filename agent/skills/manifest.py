@@ -25,7 +25,7 @@ MAX_BYTES = 256 * 1024
 _MAX_HEAD, _MAX_BRACKETS = 8 * 1024, 200
 _HEAD = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 # A description that is no quotation, block or list.
-_PLAIN = re.compile(r"^(description:)[ \t]+([^\s\"'|>\[{].*?)[ \t]*$", re.MULTILINE)
+_PLAIN = re.compile(r"^(description:)[ \t]+([^\s\"'|>\[{](?:.*[^ \t\n])?)[ \t]*$", re.MULTILINE)
 # A name with what it is limited to in parentheses, as `Bash(git add:*)`.
 _TOOL = re.compile(r"([^\s,()]+)(?:\((?:[^()]|\([^()]*\))*\))?")
 # Names of tools in skills that were written for Claude Code, where ours differ in more than case.

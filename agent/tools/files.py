@@ -240,7 +240,7 @@ def is_skill(path: tuple[str, ...]) -> bool:
 
 MARK = "<!-- background -->"
 
-_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
+_FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)(.*)")
 _DRAWN = re.compile(r"[\s\-=*_|:`~]*")  # blank lines, rules, and fences without a word
 
 

@@ -14,7 +14,7 @@ from agent.tools.workspace import Folder, Workspace, WorkspaceError
 
 MAX_ALTERNATIVES = 100
 _MAX_RULES = 32 * 1024  # bytes of a .gitignore that are read
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"\{([^{},]*+,[^{}]*+)\}")
 
 
 @cache

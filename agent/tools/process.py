@@ -7,7 +7,6 @@ comes, whoever keeps the pipe open.
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 
+from agent.removal import remove_apart
 from agent.sandbox.base import Launch, start_gate
 from agent.tools.leftovers import end_tree, signal_below
 
@@ -92,6 +92,8 @@ class GatedProcess:
             await self.end(self._abort_seconds if kind else 0)
         finally:
             self._close()
+            if self._temporary is not None:
+                await remove_apart(self._temporary)
 
     def open_gate(self) -> None:
         """Let the command run."""
@@ -169,8 +171,6 @@ class GatedProcess:
             self._popen.wait(_DEATH_SECONDS)  # killed already: it takes a millisecond
         except subprocess.TimeoutExpired:  # but not on a busy machine, and somebody has to take its status
             threading.Thread(target=self._popen.wait, daemon=True).start()
-        if self._temporary is not None:
-            _remove(self._temporary)
 
     def _hear(self) -> bool:
         """Read what the gate reports; returns whether the gate, and on Linux everything below it, has ended."""
@@ -213,15 +213,6 @@ def _opened(content: bytes) -> int:
         file.write(content)
         file.seek(0)
         return os.dup(file.fileno())
-
-
-def _remove(folder: Path) -> None:
-    """Delete a folder with all that a command left in it, whatever its permissions."""
-    for path, folders, _ in os.walk(folder):
-        for name in folders:
-            with suppress(OSError):
-                os.chmod(os.path.join(path, name), 0o700, follow_symlinks=False)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def ending(status: int | None, why: str = "") -> str:

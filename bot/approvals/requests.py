@@ -117,15 +117,18 @@ class Requests:
         forward = None if ask.question else await self._forward()
         if forward is not None and forward != place:
             blocks = self._outbox.notice(source, words.waits_elsewhere(ask, ident), place.channel)
-            elsewhere = [(forward, shown(forward, source.also(2), asked))]
+            elsewhere = [(forward, await asyncio.to_thread(shown, forward, source.also(2), asked))]
             return replace(request, blocks=() if place.kind is ChatKind.API else blocks, elsewhere=elsewhere)
         # in a group somebody may read along who has never written there
         here = forward is not None or reads or _may_read(place, approvers)
         hint = () if ask.question else (words.FORWARD,)
         people = [one.partition(":")[::2] for one in approvers if self._outbox.channel(one.partition(":")[0])]
         notice = OwnerNotice(people, CONSOLE, lambda where: shown(where, source.also(2), asked, *hint))
-        texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
-        blocks = shown(place, source) if here else self._blocks(source, place.channel, texts, ())
+        if here:  # apart from the loop: a long command is rendered many times until its pieces fit
+            blocks = await asyncio.to_thread(shown, place, source)
+        else:
+            texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
+            blocks = self._blocks(source, place.channel, texts, ())
         blocks = () if place.kind is ChatKind.API else blocks
         return replace(request, blocks=blocks, notice=None if forward is not None or reads else notice)
 

@@ -37,7 +37,7 @@ _UNSEEN = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--[
 _GAP = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]]+", regex.V1)
 _WIDEST, _MOST_ENDS, _TAB = 40, 4, 4
 _ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_TRAILING = re.compile(r"[ \t]+(?=\n|\Z)")
+_TRAILING = re.compile(r"(?<![ \t])[ \t]++(?=\n|\Z)")
 _MARKS = re.compile(r"`[^`]*`|([\\*_~|<>\[\]#`])")
 _NAMES = {"console": "the terminal", "http": "the HTTP interface"}
 

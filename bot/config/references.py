@@ -5,9 +5,11 @@ Each is read once while the configuration is loaded. What goes wrong names the f
 
 import os
 import re
+import select
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -92,7 +94,7 @@ def _run(command: str, environ: Mapping[str, str], base: Path) -> bytes:
         start_new_session=True,
     )
     try:
-        written, _ = running.communicate(timeout=TIMEOUT)
+        written = _output(running)
     except subprocess.TimeoutExpired:
         raise Unreadable(f"it has not ended within {TIMEOUT:g} s") from None
     finally:
@@ -101,8 +103,23 @@ def _run(command: str, environ: Mapping[str, str], base: Path) -> bytes:
         running.wait()
         if running.stdout:
             running.stdout.close()
-    if running.returncode:
+    if running.returncode and len(written) <= _MOST:
         raise Unreadable(f"it ended with exit code {running.returncode}")
+    return written
+
+
+def _output(running: subprocess.Popen[bytes]) -> bytes:
+    """Read what a command writes until it has ended, or has written more than a value has. Raises TimeoutExpired."""
+    assert running.stdout is not None
+    written, until, poll = b"", time.monotonic() + TIMEOUT, select.poll()
+    poll.register(running.stdout, select.POLLIN)
+    while len(written) <= _MOST:
+        if not poll.poll(max(0, until - time.monotonic()) * 1000):
+            raise subprocess.TimeoutExpired(running.args, TIMEOUT)
+        if not (piece := os.read(running.stdout.fileno(), _MOST)):
+            running.wait(max(0, until - time.monotonic()))
+            break
+        written += piece
     return written
 
 

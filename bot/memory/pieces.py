@@ -7,7 +7,7 @@ from dataclasses import dataclass
 # The most characters of a piece, and of the headings and items above it.
 LONGEST, ABOVE = 1500, 200
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)[\s#]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s++((?:.*[^\s#])?)[\s#]*")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(\S.*)")
 _RULE = re.compile(r"[\s\-=*_|:`~]*")
 # A line that is shorter, or ends like this, is not continued by the next one.

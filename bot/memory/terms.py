@@ -46,7 +46,7 @@ _SINGLE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "a", 
 _UMLAUT = re.compile("(?<=[aou])e")
 # Where a part of a name begins, and names that have parts.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PARTS = re.compile(r"[^\W_]+(?:[_\-][^\W_]+)+")
+_PARTS = re.compile(r"(?<![^\W_])[^\W_]++(?:[_\-][^\W_]+)+")
 # Letters with a number: "LH 1234".
 _CODE = re.compile(r"(?<![a-z\d])([a-z]{1,8})( ?)(\d+)(?![a-z\d])")
 

@@ -16,7 +16,7 @@ from bot.reload.reload import Reload
 # What stands for something else, which whoever reads the chat could have shown to them or run.
 _ELSEWHERE = re.compile(r"\$\{|\b(?:file|command):")
 _FENCE = "```"
-_NAMES = re.compile(r"([\w-]+)[\"']?\s*:")
+_NAMES = re.compile(r"(?<![\w-])([\w-]++)[\"']?\s*:")
 _NOT_SAID = (
     "Secrets, and values that stand elsewhere (file:, command:, ${{…}}), are not set in a chat, which keeps what is "
     "written: change {} in the file."

@@ -16,8 +16,8 @@ _TAG = re.compile(
     r"(?<![`\"'“‘„«])\[\[\s*(?:reply_to_current|reply_to:\s*([^\]\s]{1,80}))\s*\]\](?![`\"'”’“»])[ \t]{0,9}",
     re.IGNORECASE,
 )
-_MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}(?:\](?:\][ \t]{0,9})?)?)?\Z")
-_MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?[ \t\r]*")
+_MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}+(?:\](?:\][ \t]{0,9})?)?)?\Z")
+_MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?")
 _FENCE = re.compile(r"[ \t>]{0,8}(?:`{3}|~{3})")
 # Words in a line that are no part of a directive, whatever follows: they contain no mark of a directive, and a space is
 # followed by a letter or digit that begins no token (`heartbeat/quiet.may_trail`).
@@ -127,10 +127,10 @@ class Directives:
         """Return the words for people in a text that can be decided; its directives are carried out and noted."""
         shown = []
         for line in text.splitlines(keepends=True) if self._unusual(text) else (text,):
-            words = line
+            words, bare = line, line.rstrip("\n").rstrip(" \t\r")
             if not self._in_line and _FENCE.match(line):
                 self._in_code = not self._in_code
-            elif not self._in_code and not self._in_line and (media := _MEDIA.fullmatch(line.rstrip("\n"))):
+            elif not self._in_code and not self._in_line and (media := _MEDIA.fullmatch(bare)):
                 self.files.append(media[1])
                 self._hide(line)
                 words = ""

@@ -6,7 +6,6 @@ that a start after a crash goes on.
 
 import asyncio
 import contextlib
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import structlog
 from pydantic_core import PydanticCustomError
 
+from agent.removal import remove
 from agent.tools.background import Background
 from agent.tools.output import FOLDER as RESULTS
 from bot.clock import Clock
@@ -149,7 +149,5 @@ class Forget:
 
 def _remove(path: Path) -> None:
     """Delete a file or a folder, if it is there; what a link leads to stays. Raises OSError."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    if error := remove(path):
+        raise error

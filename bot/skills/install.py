@@ -9,7 +9,6 @@ import gzip
 import io
 import os
 import secrets
-import shutil
 import stat
 import tarfile
 import time
@@ -19,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from agent.removal import remove
 from agent.skills.folder import (
     BYTES,
     DEPTH,
@@ -86,7 +86,7 @@ async def install(source: Path, root: Path, confirm: Confirm, guard: Guard = all
         why = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
         raise SkillError(f"it cannot be copied to {root}: {why}") from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove(aside)
 
 
 def _vacant(place: Path) -> None:
@@ -168,7 +168,7 @@ def _write(folder: Path, files: Files) -> None:
     """Write the files into a new folder, following no links. Blocking. Raises OSError or WorkspaceError."""
     for left in folder.parent.glob(f"{_ASIDE}*"):
         if left.lstat().st_mtime < time.time() - _OLD:
-            shutil.rmtree(left, ignore_errors=True)
+            remove(left)
     home = folder.parent.parent
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     workspace = Workspace(home)

@@ -13,10 +13,10 @@ MASK = "[secret]"
 STARS = "**********"
 # Shorter strings are no secrets worth the name, and would blank out ordinary words.
 _SHORTEST = 6
-_LONG = re.compile(r"(?=[\w:+=-]*\d)[\w:+=-]{24,}")
+_LONG = re.compile(r"(?<![\w:+=-])(?=[\w:+=-]*\d)[\w:+=-]{24,}")
 _USER_INFO = re.compile(r"//[^/@\s]+@")
 _NAMED = re.compile(
-    r"(?i)((?:token|secret|passw\w*|pwd|key|authorization)[\s\"':=]{1,4}(?:bearer |basic )?|bearer )[^\s\"']+"
+    r"(?i)((?:token|secret|passw\w{0,64}|pwd|key|authorization)[\s\"':=]{1,4}(?:bearer |basic )?|bearer )[^\s\"']+"
 )
 _LOOKS_SECRET = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w:.~+=%-]{16,}")
 

@@ -38,6 +38,8 @@ _GOES_ON = re.compile(
     rf"(?:{'|'.join(map(re.escape, _WORDS))})[\w.+/=-]*\Z"
     rf"|(?:{_NAMES.replace(', ', '|')})[\"'\\\s=:]{{0,14}}[\w+/]{{0,40}}\Z|{_PEM}[A-Z0-9 ]{{0,40}}-{{0,5}}\Z"
 )
+# All that a token may be made of at the end of a text; what goes on begins in it, or a little before.
+_RUN, _BEFORE = re.compile(r"(?<![\w.+/=-])[\w.+/=-]*+\Z"), 120
 # Behind a letter only a whole word counts, so that few words of people wait for what follows.
 _STARTS = re.compile(
     r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:"
@@ -69,5 +71,7 @@ def unfinished(text: str) -> int:
     if begun >= 0 and "PRIVATE KEY" in tail[begun:] and not _END.search(tail, begun):
         return len(tail) - begun
     tail = text[-_TOKEN:]
-    found = _GOES_ON.search(tail) or _STARTS.search(tail[-_LONGEST:])
+    run = _RUN.search(tail)
+    start = min(run.start() if run else len(tail), len(tail) - _BEFORE) - _LONGEST
+    found = _GOES_ON.search(tail, max(0, start)) or _STARTS.search(tail[-_LONGEST:])
     return found.end() - found.start() if found else 0

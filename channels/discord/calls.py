@@ -23,7 +23,7 @@ from channels.outgoing import Action, Delivery, OutgoingFile
 # The actions that a Discord channel carries out.
 ACTIONS = frozenset(Action) - {Action.PREVIEW}
 MESSAGES = "/channels/{channel_id}/messages"
-_CUSTOM_EMOJI = re.compile(r"<?a?:?(\w+:\d+)>?")
+_CUSTOM_EMOJI = re.compile(r"<?a?:?(\w{1,64}:\d+)>?")
 _SILENT, _VOICE_MESSAGE = 1 << 12, 1 << 13
 # Of a voice message: the samples of Opus in a second, and a loudness of 0 to 255.
 _SAMPLES, _LOUDNESS = 48_000, 96

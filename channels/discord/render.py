@@ -36,7 +36,7 @@ _LEVELS = 3
 # Marks that Discord does not read as such when the second pattern matches on their outer side.
 _FRAGILE, _APART = "_~", re.compile(r"\w", re.ASCII)
 # To be escaped: marks and mentions, targets of links, the `#` at the end of a heading, bare addresses, names of emoji.
-_SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
+_SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|(?<=:)/(?=/)|:(?=[\w+-]+:)")
 _FIRST = re.compile(r"(\d*)([#>+-]|(?<=\d)\.)")
 _ODD = re.compile(r"[\\()<>]")  # in the target of a link
 # The words that a link may have: brackets only in pairs.
@@ -154,8 +154,10 @@ class _Line:
 
 
 def _escape(text: str, begins_line: bool) -> str:
-    text = _SPECIAL.sub(r"\\\g<0>", text)
-    return _FIRST.sub(r"\1\\\2", text, count=1) if begins_line and _FIRST.match(text) else text
+    words = text.rstrip("#")
+    text = _SPECIAL.sub(r"\\\g<0>", words) + r"\#" * (len(text) - len(words))
+    first = _FIRST.match(text) if begins_line else None
+    return f"{first[1]}\\{first[2]}{text[first.end() :]}" if first else text
 
 
 def _link(words: str, url: str) -> str:

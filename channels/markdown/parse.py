@@ -5,6 +5,7 @@ mathematics are known, of HTML only what has a counterpart in a chat, and footno
 says which tokens it makes; those of markdown-it-py are used wherever one fits.
 """
 
+import importlib
 import re
 import unicodedata
 from collections.abc import Callable, Sequence, Set
@@ -21,6 +22,8 @@ from markdown_it.utils import EnvType
 
 from channels.utf16 import whole
 
+# Cells that a table may have beyond those that are written: its library adds them to short rows, each at a cost.
+importlib.import_module("markdown_it.rules_block.table").__dict__["MAX_AUTOCOMPLETED_CELLS"] = 1_000
 _SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _BARE = re.compile(
     r"""https?://(?:(?!\*\*|~~)[^\s<>\[\]`|\\"“”„«»，。、；：！？（）「」『』【】《》〈〉])+""", re.IGNORECASE
@@ -30,7 +33,7 @@ _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?:/
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
 _MATH = re.compile(
     r"\$\$(?=\S)(.+?)\$\$|\\\(((?:(?!\\[()]).)+)\\\)|\\\[((?:(?!\\[\[\]]).)+)\\\]"
-    r"|(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)",
+    r"|(?<![\w$\\])\$(?=\S)([A-Za-z]|(?=[^$`\n]*?[\\^_=+<>{}])[^$`\n]*+)(?<=[^\s\\])\$(?!\w)",
     re.DOTALL,
 )
 _FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped

@@ -21,7 +21,7 @@ from channels.telegram.settings import TelegramAccount
 _POOL = 256
 # These loggers log the address of a call, which contains the token.
 _TALKATIVE = ("httpx", "telegram.Bot")
-_TOKEN = re.compile(r"\d+:[\w-]{10,}", re.ASCII)
+_TOKEN = re.compile(r"(?<!\d)\d++:[\w-]{10,}", re.ASCII)
 _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
 
 

@@ -48,7 +48,7 @@ _DRAFT_ID = 1  # a draft disappears when its message comes, so a chat has one at
 _PHOTOS = ("image/jpeg", "image/png", "image/webp")
 _LARGEST_PHOTO = 10 * 1024 * 1024
 
-_TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
+_TASK = re.compile(r"^[^\S\n]*+(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
 # Markdown that a rich message would fetch, show as a mention, or read differently.
 _READ_DIFFERENTLY = re.compile(r"!\[|<|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
 

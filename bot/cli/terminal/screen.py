@@ -16,7 +16,7 @@ from rich.theme import Theme
 from bot.cli.terminal.view import Live, Piece, Tone, clean
 from bot.speech import spoken
 
-_FILLING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_FILLING = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "none", "markdown.block_quote": "italic"})
 _THINKING_LINES = 3
 # Characters of a live answer that are worth rendering again and again; past that only its end is shown, plain.

@@ -88,6 +88,7 @@ def test_a_command_gets_the_keys_that_it_names(tmp_path: Path) -> None:
         ("command:echo canary; exit 3", "command `echo canary; exit 3`: it ended with exit code 3"),
         ("command:true", "command `true`: it gives nothing"),
         ("command:head -c 70000 /dev/zero", "command `head -c 70000 /dev/zero`: it gives more than 64 KB"),
+        ("command:yes", "command `yes`: it gives more than 64 KB"),
     ],
 )
 def test_what_gives_no_value_is_named(tmp_path: Path, reference: str, says: str) -> None:
