@@ -68,13 +68,14 @@ async def remove_apart(folder: Path) -> None:
 
 def remove_leftovers(above: Path) -> None:
     """Delete the folders that a crash has left in a folder, in a thread that nobody waits for. Raises nothing."""
-    with suppress(FileNotFoundError):
-        try:
-            left = [above / name for name in os.listdir(above)]
-        except OSError as error:
-            _logged(above, error)
-        else:
-            threading.Thread(target=lambda: [*map(remove, left)], name="removal", daemon=True).start()
+    try:
+        left = [above / name for name in os.listdir(above)]
+    except FileNotFoundError:
+        return  # nothing was ever left there
+    except OSError as error:
+        _logged(above, error)
+    else:
+        threading.Thread(target=lambda: [*map(remove, left)], name="removal", daemon=True).start()
 
 
 def _delete(name: str, top: int, free: Iterator[str]) -> None:

@@ -8,8 +8,6 @@ from time import thread_time
 
 import pytest
 
-from tests import stalls
-
 _PRODUCT = str(Path(__file__).parent.parent / "bot" / "busy.py")
 
 

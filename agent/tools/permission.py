@@ -106,7 +106,8 @@ class Permission:
         free = self._is_free(level) or (not self.held and command in HARMLESS and not beyond)
         covered = rank(_ruled(judgement)) >= rank(level) and not beyond
         missed = () if free or covered else (self.shown(level), *judgement.unread, *beyond)
-        own = covered and rank(_ruled(self.judge.judge(command, folder, (), environment))) >= rank(level)
+        ungranted = self.judge.judge(command, folder, (), environment) if granted else judgement
+        own = covered and rank(_ruled(ungranted)) >= rank(level)
         rules = () if beyond or judgement.writes else judgement.rules(level)
         alone = _ALONE if self.held and wanted != level else ""
         return Verdict(level, missed, judgement.risks, rules, alone, by_operator=own)

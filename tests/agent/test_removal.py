@@ -5,6 +5,8 @@ import os
 import threading
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from agent.removal import remove, remove_apart, remove_leftovers
 
 
@@ -86,3 +88,9 @@ def test_leftovers_never_hinder_a_start(tmp_path: Path) -> None:
     remove_leftovers(tmp_path / "missing")
     (tmp_path / "file").write_text("x")
     remove_leftovers(tmp_path / "file")
+
+
+def test_where_nothing_was_ever_left_nothing_is_said(tmp_path: Path) -> None:
+    with capture_logs() as log:
+        remove_leftovers(tmp_path / "commands")
+    assert log == []

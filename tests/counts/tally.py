@@ -7,6 +7,7 @@ removed again, so `install` adds one for the whole process.
 import asyncio
 import multiprocessing.popen_forkserver
 import os
+import selectors
 import sys
 import tempfile
 import threading
@@ -31,8 +32,6 @@ _EVENTS = {
 
 SHORTEST = 0.25
 """Seconds of a timer that counts; shorter ones are polls, which a busy machine has more of."""
-_MOVED = 0.9
-"""Part of a timer's seconds that must have passed for real; with less of them a test has moved the loop's clock."""
 # The loop's own lag is measured every second for as long as a service runs.
 _TICKS = ("bot.gateway.loop_lag",)
 
@@ -56,8 +55,9 @@ class Tally:
         self.shared: dict[str, Numbers] = {}
         self.current = zero()
         self._installed = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._asleep_until = 0.0
+        # Seconds of silence in all, and what they were when something was last heard or counted.
+        self._idle = 0.0
+        self._heard = 0.0
 
     def install(self) -> None:
         """Begin to count in this process."""
@@ -104,32 +104,43 @@ class Tally:
         return hook
 
     def _count_timers(self, thread: int) -> None:
-        """Count the seconds in which the loop of the tests had a timer that ran out.
+        """Count the seconds for which the loop of the tests had nothing to do until a timer ran out.
 
         Time between events would depend on the machine: a busy one lets everything wait. A timer that guards
-        something is cancelled however slow the machine is, and only one that was really waited for runs out; where a
-        test moves the loop's clock, none was.
+        something is cancelled however slow the machine is, and only one that was really waited for runs out. One that
+        runs out beside other work has cost nothing: what counts is the silence just before it. Where a test moves the
+        loop's clock, none was waited for.
         """
         call_at = asyncio.BaseEventLoop.call_at
+        select = selectors.DefaultSelector.select
         ident = threading.get_ident
+
+        def selecting(selector: selectors.DefaultSelector, timeout: float | None = None) -> Any:
+            begin = time.monotonic()
+            found = select(selector, timeout)
+            if ident() != thread:
+                return found
+            if found:
+                self._heard = self._idle
+            elif timeout and timeout > 0:
+                self._idle += min(time.monotonic() - begin, timeout)
+            return found
 
         def counting(
             loop: asyncio.BaseEventLoop, when: float, callback: Callable[..., Any], *given: Any, **named: Any
         ) -> asyncio.TimerHandle:
-            start, asked = loop.time(), time.monotonic()
-            if when - start < SHORTEST or ident() != thread or getattr(callback, "__module__", "") in _TICKS:
+            if when - loop.time() < SHORTEST or ident() != thread or getattr(callback, "__module__", "") in _TICKS:
                 return call_at(loop, when, callback, *given, **named)
+            idle = self._idle
 
             def run_out(*arguments: Any) -> object:
-                if time.monotonic() - asked < (when - start) * _MOVED:
-                    return callback(*arguments)
-                begin = max(start, self._asleep_until) if self._loop is loop else start
-                self.current[_ASLEEP] += max(when - begin, 0)
-                self._loop, self._asleep_until = loop, when
+                self.current[_ASLEEP] += self._idle - max(idle, self._heard)
+                self._heard = self._idle
                 return callback(*arguments)
 
             return call_at(loop, when, run_out, *given, **named)
 
+        selectors.DefaultSelector.select = selecting  # type: ignore[method-assign, assignment]
         asyncio.BaseEventLoop.call_at = counting  # type: ignore[method-assign, assignment]
 
 

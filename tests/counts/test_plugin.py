@@ -25,13 +25,17 @@ import pytest
 @pytest.fixture
 def sleep(monkeypatch):
     loop = asyncio.new_event_loop()
-    now, select = [0.0], loop._selector.select
+    now, epoll = [0.0], loop._selector._selector
 
-    def jump(timeout=None):
-        now[0] += timeout or 0
-        return select(0)
+    class Jumps:
+        def __getattr__(self, name):
+            return getattr(epoll, name)
 
-    loop.time, loop._selector.select = lambda: now[0], jump
+        def poll(self, timeout, most):
+            now[0] += max(timeout, 0)
+            return epoll.poll(0, most)
+
+    loop.time, loop._selector._selector = lambda: now[0], Jumps()
     monkeypatch.setattr(time, "monotonic", loop.time)
     with contextlib.closing(loop):
         yield lambda *seconds: loop.run_until_complete(asyncio.wait_for(several(seconds), 60))

@@ -58,6 +58,14 @@ async def test_a_timer_counts_when_it_was_waited_for_and_not_when_the_clock_was_
     assert counted("asleep") == pytest.approx(before + SHORTEST + 0.01, abs=0.01)
 
 
+async def test_a_timer_that_runs_out_beside_other_work_does_not_count() -> None:
+    before = counted("asleep")
+    timer = asyncio.create_task(asyncio.sleep(SHORTEST + 0.01))
+    while not timer.done():  # noqa: ASYNC110  # it is the work
+        await asyncio.sleep(0)
+    assert counted("asleep") == before
+
+
 async def test_a_service_is_counted(tmp_path: Path) -> None:
     before = counted("services")
     async with running(tmp_path):

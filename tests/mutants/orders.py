@@ -180,7 +180,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "children/what-models-write-is-of-people",
         "of_others",
-        code("_OF_SESSIONS.sub('', B) if A else B", "B"),
+        code("_TASK.sub('', _without_blocks(A, 'subagent'))", "A"),
         f"{_WHAT_IT_READS}an_address_in_a_task_that_was_made_from_a_page_is_asked_about",
         f"{_WHAT_IT_READS}an_address_that_a_sub_agent_made_from_a_page_is_asked_about",
     ),

@@ -340,6 +340,7 @@ async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path, a
     assert (done.code, done.error) == (0, "")
     assert [line.split()[:2] for line in done.out.splitlines()] == [
         ["ok", "configuration"],
+        ["ok", "web"],
         ["note", "platforms"],
         ["ok", "service"],
         ["ok", "console"],
@@ -357,7 +358,8 @@ async def test_the_doctor_without_a_service(alone: Path) -> None:
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{telegram: {{enabled: false}}}}\n")
     done = await hark(alone, "doctor")
     assert (done.code, done.error) == (1, "")
-    right, _, wrong, model, sandbox = done.out.splitlines()
+    right, web, _, wrong, model, sandbox = done.out.splitlines()
+    assert "web.fetch.follow" in web
     assert model.split() == ["ok", "model", "offline/offline", "answers"]
     assert right.startswith("ok    configuration")
     assert "`hark run` starts it" in wrong
