@@ -6,121 +6,103 @@ most three quarters together. Each share is rounded down and is at least one pla
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
-# Who holds a place is named by a text: empty for an owner, BACKGROUND, or the name of a guest.
-OWNER, BACKGROUND = "", " background"
-# The most places of one guest.
+# Who holds a place is named by a text: empty for an owner, the name of a guest, and BACKGROUND with either behind it.
+OWNER, BACKGROUND = "", " background "
+# The most places of one guest, and as many in the background.
 EACH = 2
-# Whom the present run serves, and the places of its helper programs; empty outside of runs.
-_SERVED: "ContextVar[tuple[str, Places] | None]" = ContextVar("served", default=None)
+# Whom the present run serves, with all its tasks, and the places of its helper programs; None outside of runs.
+SERVED: "ContextVar[tuple[str, Places] | None]" = ContextVar("served", default=None)
 
 
 class Shares:
     """Counts who holds places. each: the most places of one guest; None: no limit but that of all guests."""
 
     def __init__(self, places: int, each: int | None = EACH) -> None:
+        # The number of places; those who hold more keep them.
+        self.places = places
         self._each = each
         self._held = Counter[str]()
-        self._guests = 0
-        self.allow(places)
 
-    def allow(self, places: int) -> None:
-        """Change the number of places; those who hold more keep them."""
-        self._places, self._half, self._most = places, max(1, places // 2), max(1, places * 3 // 4)
+    def free(self, waiting: Collection[str], *, instead: bool = False) -> Iterator[str]:
+        """Yield who of those that wait may have another place, owners first, as long as none is taken.
 
-    @property
-    def for_guests(self) -> bool:
-        """Whether a guest who holds no place may have one."""
-        return self._guests < self._half and self._guests + self._held[BACKGROUND] < self._most and self._any
-
-    def free(self, who: str) -> bool:
-        """Return whether somebody may have another place."""
-        if who == OWNER:
-            return self._any
-        if who == BACKGROUND:
-            held = self._held[BACKGROUND]
-            return held < self._half and self._guests + held < self._most and self._any
-        return self.for_guests and self._has_own(who)
-
-    def free_beside(self, who: str) -> bool:
-        """Return whether an owner or guest may have the place of something of the background that gives way."""
-        return who == OWNER or (self._guests < self._half and self._has_own(who))
+        instead: it is the place of something of the background that gives way.
+        """
+        held = self._held
+        background = sum(count for who, count in held.items() if who.startswith(BACKGROUND))
+        guests = held.total() - background - held[OWNER]
+        if held.total() >= self.places and not instead:
+            return
+        if OWNER in waiting:
+            yield OWNER
+        if guests + background >= max(1, self.places * 3 // 4) and not instead:
+            return
+        half = max(1, self.places // 2)
+        for who in waiting:
+            shared = background if who.startswith(BACKGROUND) else guests
+            has_all = self._each is not None and who != BACKGROUND and held[who] >= self._each
+            if who != OWNER and shared < half and not has_all:
+                yield who
 
     def take(self, who: str) -> None:
         """Count a place that somebody has taken."""
         self._held[who] += 1
-        self._guests += _is_guest(who)
 
     def leave(self, who: str) -> None:
         """Count a place that somebody has left."""
         self._held[who] -= 1
-        self._guests -= _is_guest(who)
         if not self._held[who]:
             del self._held[who]
 
-    def _has_own(self, guest: str) -> bool:
-        return self._each is None or self._held[guest] < self._each
-
-    @property
-    def _any(self) -> bool:
-        return self._held.total() < self._places
-
 
 class Places:
-    """Places that runs wait for: owners first, then in the order in which they came."""
+    """Places that runs wait for: owners first, then guests by turns."""
 
     def __init__(self, places: int) -> None:
         self._shares = Shares(places)
-        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+        # What waits, by whom it serves. No list in it is empty.
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
 
     def allow(self, places: int) -> None:
         """Change the number of places."""
-        self._shares.allow(places)
+        self._shares.places = places
         self._give()
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """Wait for a place of the share of the run that asks, and hold it."""
-        who = (_SERVED.get() or (OWNER,))[0]
-        waiter = (who, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiter)
+        who = (SERVED.get() or (OWNER,))[0]
+        given = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(who, []).append(given)
         self._give()
         try:
-            await waiter[1]
+            await given
             yield
         finally:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
-            else:
+            if not given.cancelled():
                 self._shares.leave(who)
-            self._give()
+                self._give()
 
     def _give(self) -> None:
-        for waiter in sorted(self._waiting, key=lambda one: one[0] != OWNER):
-            if not waiter[1].done() and self._shares.free(waiter[0]):
-                self._shares.take(waiter[0])
-                self._waiting.remove(waiter)
-                waiter[1].set_result(None)
-
-
-def serve(who: str, helpers: Places) -> None:
-    """Say whom the present task serves, with all tasks that it starts, and the places of its helper programs."""
-    _SERVED.set((who, helpers))
+        while (who := next(self._shares.free(self._waiting), None)) is not None:
+            first, *others = self._waiting.pop(who)
+            if others:
+                self._waiting[who] = others
+            if not first.cancelled():
+                self._shares.take(who)
+                first.set_result(None)
 
 
 @asynccontextmanager
 async def helper_place() -> AsyncIterator[None]:
     """Wait for a place for a helper program of the run, and hold it. Outside of runs nothing is waited for."""
-    served = _SERVED.get()
+    served = SERVED.get()
     if served is None:
         yield
     else:
         async with served[1].place():
             yield
-
-
-def _is_guest(who: str) -> bool:
-    return who not in (OWNER, BACKGROUND)

@@ -15,7 +15,6 @@ from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.tools.background import Background
 from agent.tools.base import Tool, ToolFactory
-from agent.tools.registry import same_for_all
 from agent.window import Scale
 from bot import all_commands, catalogue, furniture
 from bot.approvals.commands import ApprovalCommands
@@ -328,7 +327,8 @@ def _specs(
     accounts, people = conversations.accounts, conversations.people
     answering, beating = furniture.answerers(config, names)
     toolbox = Toolbox(
-        factories=(same_for_all(given.tools), *given.tool_factories),
+        shared=given.tools,
+        factories=given.tool_factories,
         messaging=messaging,
         scheduling=partial(ScheduleTool, jobs),
         sessions=session_tools.make(subagents),

@@ -23,11 +23,6 @@ def of_product(source: str) -> types.FunctionType:
 BUSY = "def busy(until=0.06):\n start = thread_time()\n while thread_time() - start < until: pass"
 
 
-@pytest.fixture(autouse=True)
-def _as_on_an_idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "MOST", 0.05)
-
-
 @pytest.mark.parametrize(
     ("source", "line"),
     [(BUSY, "busy (bot/busy.py:1) held the event loop for "), (f"async {BUSY}", "busy (bot/busy.py:1) held the event")],

@@ -53,10 +53,10 @@ class Verdict:
     risks: tuple[str, ...] = ()
     # Rules that would allow the command at this level.
     rules: tuple[Rule, ...] = ()
-    # Why it is refused where nobody can be asked; empty: the request waits there as well.
-    alone: str = ""
     # Whether rules of the operator alone allow it.
     by_operator: bool = False
+    # Why it is refused where nobody can be asked; empty: the request waits there as well.
+    alone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class Permission:
         own = covered and rank(_ruled(ungranted)) >= rank(level)
         rules = () if beyond or judgement.writes else judgement.rules(level)
         alone = _ALONE if self.held and wanted != level else ""
-        return Verdict(level, missed, judgement.risks, rules, alone, by_operator=own)
+        return Verdict(level, missed, judgement.risks, rules, own, alone)
 
     def shown(self, level: Level) -> str:
         """Say to people what a command may do at a level."""

@@ -4,13 +4,12 @@ A pattern of a rule is a tool's name in any case, in which `*` stands for anythi
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from agent.shares import Places
-from agent.tools.base import Tool, ToolFactory
+from agent.tools.base import Tool
 from agent.tools.conversation import AskPersonTool, StaySilentTool
 from agent.tools.edit import EditTool
 from agent.tools.exec import ExecTool
@@ -96,11 +95,6 @@ FURTHER: set[str] = set()
 def is_further(pattern: str) -> bool:
     """Whether a pattern of a rule is about a tool of an extension."""
     return "*" in FURTHER or any(pattern.lower() == one or pattern.lower().startswith(f"{one}_") for one in FURTHER)
-
-
-def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
-    """Return a factory of tools that all runs share."""
-    return lambda run: nullcontext(tools)
 
 
 def tools_for(

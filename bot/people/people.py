@@ -4,15 +4,15 @@ The store holds the same durably. `People` is loaded from the store before messa
 change, so that each message can be judged without awaiting.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bot.people.access import LOCAL, OWNER, LetInBy, is_trusted
 from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundMessage, Origin, Place
 
-# How `name_of` names the owners whom the terminal, the socket or the token vouches for.
-_LOCAL_OWNERS = ("console:", f"http:{OWNER}")
+# The name of the owners whom the terminal, the socket or the token vouches for, and for whom heartbeat turns are.
+_LOCAL = f"http:{OWNER}"
 
 
 class People:
@@ -112,17 +112,16 @@ class People:
 
     @property
     def owner_names(self) -> Sequence[str]:
-        """Return the names that `name_of` gives owners."""
-        return (*_LOCAL_OWNERS, *self._owners)
+        """Return the names of all owners, as `share_of` takes them."""
+        return (_LOCAL, *self._owners)
 
-    def share_of(self, names: Iterable[str]) -> str:
-        """Return whose share of the places (`agent/shares`) serves those who wrote, named as by `name_of`.
+    def share_of(self, names: Sequence[str]) -> str:
+        """Return whose share of the places (`agent/shares`) serves those who wrote, each named as "channel:id".
 
         That is an owner's if one of them is an owner, else the first guest's. A guest with several ids is one guest,
         and so are all programs that have neither the token nor the socket.
         """
-        names = list(names)
-        if any(name in _LOCAL_OWNERS or self.owns(name) for name in names):
+        if any(name in self._owners or name == _LOCAL or name.startswith("console:") for name in names):
             return ""
         return f"person {self._links[names[0]]}" if names[0] in self._links else names[0]
 
@@ -147,12 +146,6 @@ class People:
         if (channel, "", origin.sender) in self._paired:
             return "order"
         return "code" if (channel, origin.place.account, origin.sender) in self._paired else ""
-
-
-def name_of(message: InboundMessage) -> str:
-    """Return the name of who wrote a message, as "channel:id"; a terminal names one owner, whoever is at it."""
-    place, sender = message.origin.place, message.origin.sender
-    return "console:" if place.channel == "console" else f"{place.channel}:{sender}"
 
 
 def chat_of(place: Place) -> tuple[str, str, str]:

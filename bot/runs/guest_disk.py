@@ -31,7 +31,7 @@ class GuestDisk:
 
     root: Path
     limit: int
-    # Returns the files below the workspace, such as `people/telegram-7/media/…`, that something that waits names.
+    # Returns the files below the workspace, such as `people/…/media/…`, that something that waits names.
     named: Callable[[], Awaitable[Collection[str]]]
     # Tells the owner that files of a workspace, named by its path, were deleted; once for each.
     tell: Callable[[str], Awaitable[None]]

@@ -197,19 +197,19 @@ class RunJournal:
         claims = step.note is not None and step.note.mark is Mark.CLAIM
         if claims and not self._replies.has_planned and not self._replies.previews:
             return ()
-        blocks = self._replies.end()
+        blocks, calls = self._replies.end(), step.message.tool_calls
         await self._files.save()
         if step.note is None:  # a cut one sends them with its rest
-            blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not step.message.tool_calls))
+            blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not calls))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         if failed is not None:
             said = spoken(wording.tool_failed(failed.name, failed.text))
             blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
         used = ""
-        if self._verbose and step.note is None and not step.message.tool_calls:
+        if self._verbose and step.note is None and not calls:
             used = wording.used(step.usage, self._given.budgets.prices.cost(step.message.model or "", step.usage))
-        blocks = self._side_messages.around(blocks, step.message.tool_calls, used)
+        blocks = self._side_messages.around(blocks, calls, used)
         if step.acts and self._beat is None:
             blocks = (*blocks, *await self._given.receipts.under(self.turn, ended.step, step.acts))
         return blocks

@@ -12,16 +12,17 @@ run ends apart, once it has stored the result, and counts as one of the backgrou
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
-from agent.shares import BACKGROUND, Places, Shares, serve
+from agent.shares import BACKGROUND, SERVED, Places, Shares
 from bot.clock import Clock
-from bot.people.people import People, name_of
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.persistence.turns import BY_THEMSELVES, OtherPeople, Turn
 from bot.runs import queues
 from bot.runs.journal import RunJournal
 from bot.runs.queues import SessionQueue
@@ -34,14 +35,8 @@ log = structlog.get_logger()
 
 # The rows of people, of the background and of sub-agents.
 PEOPLE, BY_ITSELF, CHILDREN = range(3)
-
-
-class OtherPeople(Exception):
-    """The next turn of a session is not of those for whom it was to be claimed, but of `who` (see `agent/shares`)."""
-
-    def __init__(self, who: str) -> None:
-        super().__init__(who)
-        self.who = who
+# What stands before the name of who holds a place, by row (`agent/shares`).
+_PREFIX = ("", BACKGROUND, "")
 
 
 @dataclass(eq=False, slots=True)
@@ -74,10 +69,9 @@ class Lanes:
         self._store = store
         self._clock = clock
         self._people = people
-        self._shares, self._child_shares = Shares(places), Shares(children, each=None)
-        self._helpers = Places(places)
-        # By row (`_row_of`), the sessions that wait for a place.
-        self._ready = (SessionQueue(), SessionQueue(), SessionQueue())
+        # By row, the sessions that wait for a place and the places that they wait for.
+        self._ready, of_runs = (SessionQueue(), SessionQueue(), SessionQueue()), Shares(places)
+        self._shares, self._helpers = (of_runs, of_runs, Shares(children, each=None)), Places(places)
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Those that claim a person's turn in a session in which a beat or job runs.
@@ -90,8 +84,7 @@ class Lanes:
 
     def allow(self, places: int, children: int) -> None:
         """Have at most so many runs at once, and so many of sub-agents besides; more that are under way go on."""
-        self._shares.allow(places)
-        self._child_shares.allow(children)
+        self._shares[PEOPLE].places, self._shares[CHILDREN].places = places, children
         self._helpers.allow(places)
 
     async def start(self) -> None:
@@ -102,7 +95,7 @@ class Lanes:
 
     def wake(self, session_key: str, background: bool = False, by: InboundMessage | None = None) -> None:
         """Look for something to run in a session. Cheap, and harmless when there is nothing. by: what was written."""
-        self._line_up(session_key, background, self._writer(by))
+        self._line_up(session_key, background, by=by)
         self._pump()
 
     def wake_early(self, session_key: str, by: InboundMessage) -> bool:
@@ -112,11 +105,11 @@ class Lanes:
         the session must be woken afterwards instead: while the rows are read from the store, the message may not be
         there yet.
         """
-        people = self._ready[PEOPLE]
-        if not self._open or people.beyond or self._refilling or len(people) >= queues.READY:
+        if not self._open or self._refilling or self._ready[PEOPLE].beyond:
             return False
-        self.wake(session_key, by=by)
-        return True
+        self._line_up(session_key, False, by=by)
+        self._pump()
+        return not self._ready[PEOPLE].beyond
 
     def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int, by: InboundMessage) -> None:
         """Wake a session in `wait` milliseconds, when its message is ready at the time `ready_at`.
@@ -126,7 +119,7 @@ class Lanes:
         """
         key = (session_key, background, ready_at)
         if not self._draining and key not in self._timers and len(self._timers) < queues.READY:
-            after = self._wake_after(*key, wait, self._writer(by))
+            after = self._wake_after(*key, wait, by)
             self._timers[key] = asyncio.create_task(after, name=f"lane-later-{session_key}")
             self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
@@ -193,52 +186,57 @@ class Lanes:
             handle.task.cancel()  # a turn that is still being claimed is given back by `_work`
         await asyncio.gather(*tasks, *self._timers.values(), return_exceptions=True)
 
-    def _writer(self, message: InboundMessage | None) -> str | None:
-        return None if message is None else self._people.share_of([name_of(message)])
+    def _line_up(
+        self,
+        session_key: str,
+        background: bool,
+        until: int = 0,
+        *,
+        guess: str | None = None,
+        who: str | None = None,
+        by: InboundMessage | None = None,
+    ) -> None:
+        """Put a session at the end of its row, see `SessionQueue.add`.
 
-    def _line_up(self, session_key: str, background: bool, who: str | None = None, until: int = 0) -> None:
-        """Put a session at the end of its row, see `SessionQueue.add`."""
-        row = _row_of(session_key, background)
-        self._ready[row].add(session_key, until, "" if row == BY_ITSELF else who, settled=self._refilling is None)
+        guess, who: whose it may be or is. by: what a person wrote; without any of these it counts as an owner's.
+        """
+        row = CHILDREN if background and CHILD in session_key else int(background)
+        if by is not None and not background:
+            who = self._people.share_of((f"{by.origin.place.channel}:{by.origin.sender}",))
+        whose = who if who is not None else guess if guess is not None else _PREFIX[row]
+        self._ready[row].add(session_key, until, whose, sure=who is not None, settled=self._refilling is None)
 
     def _pump(self) -> None:
         """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
         people = self._ready[PEOPLE]
-        for session_key, handle in self._handles.items():
-            if handle.gives_way and session_key in people and session_key not in self._beside:
-                who = people.who(session_key)
-                if self._shares.free_beside(who):
-                    self._start(session_key, PEOPLE, who, people.pop(session_key), self._beside)
-        busy = _Either(self._tasks, self._beside)
+        for session_key, handle in self._handles.items() if people.whose else ():
+            if handle.gives_way and session_key in people.whose and session_key not in self._beside:
+                who = people.whose[session_key]
+                if who in self._shares[PEOPLE].free((who,), instead=True):
+                    self._start(PEOPLE, (session_key, who, people.pop(session_key)), self._beside)
         for row, ready in enumerate(self._ready):
-            shares = self._shares_of(row)
-            free = (lambda _: self._shares.free(BACKGROUND)) if row == BY_ITSELF else shares.free
-            while (waiting := ready.next(free, shares.for_guests, busy)) is not None:
-                who = BACKGROUND if row == BY_ITSELF else ready.who(waiting)
-                self._start(waiting, row, who, ready.pop(waiting), self._tasks)
-        if self._refilling is None and any(ready.lacks for ready in self._ready):
+            while ready.whose and (first := ready.next(self._shares[row], self._tasks, self._beside)):
+                self._start(row, first, self._tasks)
+        if self._refilling is None and any(ready.beyond and ready.lacks for ready in self._ready):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
 
-    def _shares_of(self, row: int) -> Shares:
-        return self._child_shares if row == CHILDREN else self._shares
+    def _start(self, row: int, first: tuple[str, str, int], tasks: "dict[str, asyncio.Task[None]]") -> None:
+        session_key, who, _ = first
+        tasks[session_key] = asyncio.create_task(self._work(row, *first), name=f"lane-{session_key}")
+        self._shares[row].take(who)
+        tasks[session_key].add_done_callback(partial(self._left, row, session_key, who))
 
-    def _start(self, session_key: str, row: int, who: str, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
-        task = asyncio.create_task(self._work(session_key, row, who, until), name=f"lane-{session_key}")
-        tasks[session_key] = task
-        self._shares_of(row).take(who)
-        task.add_done_callback(lambda done: self._left(session_key, row, who, done))
-
-    def _left(self, session_key: str, row: int, who: str, task: "asyncio.Task[None]") -> None:
+    def _left(self, row: int, session_key: str, who: str, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("lane failed", session=session_key, exc_info=error)
         for tasks in (self._tasks, self._beside):
             if tasks.get(session_key) is task:
                 del tasks[session_key]
         self._apart.pop(task, None)
-        self._shares_of(row).leave(who)
+        self._shares[row].leave(who)
         if CHILD in session_key:  # its parent may have been told of the end
             self._line_up(parent_of(session_key), True)
         self._pump()
@@ -267,15 +265,16 @@ class Lanes:
             raise
         each = Counter[tuple[int, str]]()
         for session_key, background, asker in found:
-            row = _row_of(session_key, background)
-            who = "" if row == BY_ITSELF else self._people.share_of([asker])
+            row = CHILDREN if background and CHILD in session_key else int(background)
+            who = _PREFIX[row] + self._people.share_of((asker,))
             self._ready[row].put(session_key, 0, who)
             each[row, who] += 1
-        for (row, who), count in each.items():
-            if who and count >= queues.READY_EACH:
+        guests = {(row, who) for row, who in each if who != _PREFIX[row]}
+        for row, who in each:
+            if (row, who) in guests and each[row, who] >= queues.READY_EACH:
                 self._ready[row].beyond.add(who)
-            if len(found) >= queues.READY and (who or row != PEOPLE or count == len(found)):
-                self._ready[row].beyond.add(queues.ALL if who else "")
+            if len(found) >= queues.READY and (not guests or (row, who) in guests):  # those of owners are read first
+                self._ready[row].beyond.add(queues.ALL if guests else who)
 
     def _refilled(self, task: "asyncio.Task[None]") -> None:
         self._refilling = None
@@ -286,35 +285,32 @@ class Lanes:
             return
         self._pump()
 
-    async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int, who: str | None) -> None:
+    async def _wake_after(
+        self, session_key: str, background: bool, ready_at: int, wait: int, by: InboundMessage
+    ) -> None:
         """Wait, then line the session up; its message counts as ready even if the clock was set back meanwhile."""
         await self._clock.sleep(wait / 1000)
-        self._line_up(session_key, background, who, ready_at)
+        self._line_up(session_key, background, ready_at, by=by)
         self._pump()
 
-    async def _work(self, session_key: str, row: int, who: str, until: int) -> None:
+    async def _work(self, row: int, session_key: str, who: str, until: int) -> None:
         """Run one turn of a session; if there may be another, the session goes to the end of its row."""
-        background = row != PEOPLE
-        serve(who, self._helpers)
-
-        def admits(askers: Sequence[str]) -> None:
-            if row != BY_ITSELF and (found := self._people.share_of(askers)) != who:
-                raise OtherPeople(found)
-
+        background, serves = row != PEOPLE, (who.removeprefix(_PREFIX[row]), self._people.share_of)
+        SERVED.set((who, self._helpers))
         try:
-            turn = await self.runner.claim(session_key, background=background, until=until, admits=admits)
+            turn = await self.runner.claim(session_key, background=background, until=until, serves=serves)
         except OtherPeople as other:
-            self._line_up(session_key, background, other.who, until)
+            self._line_up(session_key, background, until, who=_PREFIX[row] + other.who)
             return
         except StoreUnavailable:
             await self._clock.sleep(PAUSE)
-            self._line_up(session_key, background, who, until)
+            self._line_up(session_key, background, until, guess=who)
             return
         if turn is None:
             return
         if not self._open or self._halted:  # it was claimed before that
             await (self.runner.put_back(turn) if self._halted else self.runner.give_back(turn))
-            self._line_up(session_key, background, who, until)
+            self._line_up(session_key, background, until, guess=who)
             return
         if session_key in self._beside:
             self._hand_over(session_key, turn)
@@ -334,22 +330,6 @@ class Lanes:
             if self._handles.get(session_key) is handle:
                 del self._handles[session_key]
             if again:
-                self._line_up(session_key, background, who, until)
+                self._line_up(session_key, background, until, guess=who)
             if turn.behind:
                 self._line_up(session_key, True)
-
-
-def _row_of(session_key: str, background: bool) -> int:
-    """Return the row in which a session waits for a place."""
-    return CHILDREN if background and CHILD in session_key else int(background)
-
-
-@dataclass(frozen=True, slots=True)
-class _Either:
-    """The sessions that are in one of two dicts."""
-
-    first: Container[str]
-    second: Container[str]
-
-    def __contains__(self, session_key: object) -> bool:
-        return session_key in self.first or session_key in self.second

@@ -7,7 +7,7 @@ run needs.
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -24,7 +24,7 @@ from bot.hooks.points import MessageReceived, MessageSending
 from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
 from bot.persistence.freezes import Frozen
-from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Serves, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.reactions import Reaction, acknowledge
@@ -155,10 +155,10 @@ class TurnRunner:
         self._hooks = TurnHooks(dependencies.hooks, self._store)
 
     async def claim(
-        self, session_key: str, *, background: bool, until: int, admits: Callable[[Sequence[str]], None] | None = None
+        self, session_key: str, *, background: bool, until: int, serves: Serves | None = None
     ) -> Turn | None:
         """Claim a session's next turn, see `Claims.claim`; None: there is none, or a freeze holds it, which people are
-        told. Raises StoreUnavailable, and what `admits` raises."""
+        told. Raises StoreUnavailable, or OtherPeople."""
         worker, newest = self._dependencies.worker, None
         if MessageReceived.point in self._points and not background:
             newest = await self._hooks.newest(session_key)
@@ -170,7 +170,7 @@ class TurnRunner:
                 background=background,
                 until=until,
                 newest=newest,
-                admits=admits,
+                serves=serves,
             )
         except Frozen as held:
             for conv_id, place in held.untold:

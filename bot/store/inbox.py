@@ -90,8 +90,8 @@ class Inbox(Subject):
     ) -> Sequence[tuple[str, bool, str]]:
         """Return sessions with something to run, an owner's first, then the longest waiting.
 
-        Each comes with True if it is work of the background, and the name (`name_of`) of an owner who wrote in it, else
-        of who wrote first. each: the most sessions of one guest, whose second comes behind the first of every other.
+        Each comes with True if it is work of the background, and the name (`rows.ASKER`) of an owner who wrote in it,
+        else of who wrote first. each: the most sessions of one guest; the second comes behind every other's first.
         """
         found = db.execute(
             "WITH work AS ("
@@ -103,7 +103,7 @@ class Inbox(Subject):
             " sessions AS (SELECT session, background, min(seq) AS since, coalesce(asker, '') AS first,"
             " total(asker IN (SELECT value FROM json_each(?3))) > 0 AS owned"
             " FROM work GROUP BY session, background),"
-            " ordered AS (SELECT *, iif(background OR owned, 1,"
+            " ordered AS (SELECT *, iif(owned, 1,"
             " row_number() OVER (PARTITION BY background, owned, first ORDER BY since)) AS nth FROM sessions)"
             " SELECT session, background, first, owned FROM ordered WHERE nth <= ?4"
             " ORDER BY owned DESC, nth, since LIMIT ?2",

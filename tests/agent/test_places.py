@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from agent import programs
-from agent.shares import OWNER, Places, serve
+from agent.shares import OWNER, SERVED, Places
 
 
 class Holders:
@@ -24,7 +24,7 @@ class Holders:
             await asyncio.sleep(0)
 
     async def _hold(self, who: str) -> None:
-        serve(who, self.places)
+        SERVED.set((who, self.places))
         async with self.places.place():
             self.entered.append(who)
             await self.go.wait()
@@ -69,7 +69,7 @@ async def test_a_helper_program_of_a_run_waits_for_a_place(tmp_path: Path) -> No
     places, made = Places(1), tmp_path / "made"
 
     async def helped() -> None:
-        serve("telegram:2", places)
+        SERVED.set(("telegram:2", places))
         await programs.run(["/bin/sh", "-c", f"echo > {made}"], b"", {}, tmp_path, 100)
 
     async with AsyncExitStack() as held:

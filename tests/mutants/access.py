@@ -241,7 +241,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "places/a-guess-counts",
         "Claims.claim",
-        code("admits is not None and A", "False and A"),
+        code("serves and A and B", "False and A and B"),
         "tests/bot/runs/test_shares.py::test_whose_a_session_is_was_guessed_and_the_claim_knows",
     ),
     fault(

@@ -31,7 +31,7 @@ def filled(shares: Shares, who: str, names: Sequence[str] = ()) -> int:
     """Take as many places as are free, of one or each of several in turn, and return how many these were."""
     taken = 0
     for one in names or [who] * 100:
-        if shares.free(one):
+        if one in shares.free((one,)):
             shares.take(one)
             taken += 1
     return taken
@@ -49,6 +49,7 @@ def test_shares_are_rounded_down_and_are_at_least_one_place(
     assert filled(Shares(places), BACKGROUND) == background
     assert filled(Shares(places), OWNER) == places
     assert filled(Shares(places), "telegram:1") == min(2, guests)
+    assert filled(Shares(places), f"{BACKGROUND}telegram:1") == min(2, background)
     shared = Shares(places)
     assert filled(shared, "", crowd) + filled(shared, BACKGROUND) == both
     assert filled(shared, OWNER) == places - both
@@ -60,14 +61,14 @@ def test_a_place_that_was_left_is_free_again() -> None:
         assert filled(shares, "telegram:1") == 2
         shares.leave("telegram:1")
         shares.leave("telegram:1")
-    shares.allow(2)
+    shares.places = 2
     assert filled(shares, "telegram:1") == 1
 
 
 def test_sub_agents_of_all_guests_have_half_of_their_places() -> None:
     shares = Shares(8, each=None)
     assert filled(shares, "telegram:2") == 4
-    assert not shares.free("telegram:3")
+    assert not [*shares.free(("telegram:3",))]
     assert filled(shares, OWNER) == 4
 
 
@@ -114,6 +115,18 @@ async def test_guests_and_the_background_leave_a_quarter_to_owners(tmp_path: Pat
         await hark.until(lambda: hark.model.active == 8)
         kinds = [text.split()[0] for text in questions(hark)]
         assert [kinds.count(kind) for kind in ("guest", "beat", "owner")] == [4, 2, 2]
+
+
+async def test_jobs_of_one_guest_do_not_fill_the_background(tmp_path: Path) -> None:
+    async with running(tmp_path, config=LINKED) as hark:
+        crowd = Crowd(hark.model)
+        jobs = [hark.message(f"from {one}", one, kind=InboundKind.JOB) for one in MALLORY[:6]]
+        await hark.accept(*jobs, hark.message("another guest", "7", kind=InboundKind.JOB))
+        await hark.accept(hark.message("a beat", "8", kind=InboundKind.WAKE))
+        await hark.until(lambda: hark.model.active == 4)
+        assert sorted(questions(hark)) == ["a beat", "another guest", "from 100", "from 101"]
+        crowd.gate.open()
+        await hark.until(lambda: len(hark.model.requests) == 8)
 
 
 async def test_owners_come_before_guests_who_wrote_earlier_and_guests_take_turns(tmp_path: Path) -> None:
