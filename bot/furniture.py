@@ -59,18 +59,21 @@ from bot.people.accounts import Account, Accounts
 from bot.people.broken import broken
 from bot.people.conversations import Conversations
 from bot.people.people import People
+from bot.persistence.errors import StoreUnavailable
 from bot.restart import Restart
 from bot.runs.guest_disk import GuestDisk
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
 from bot.runs.media import Media, saved_as
-from bot.runs.rooms import Furniture, Room, Rooms, channel_of
+from bot.runs.rooms import Furniture, Room, Rooms, channel_of, of_one_person
+from bot.runs.runner import PAUSE
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
 from bot.sessions.service import Sessions
 from bot.skills.shelf import Shelf
 from bot.store.store import Store
+from bot.store.writer import once_available
 from bot.telemetry.redact import Redactor
 from channels import registry as platforms
 from channels.base import Channel, Times
@@ -249,17 +252,20 @@ def rooms(
         links=config.sessions.identity_links,
         has_token=config.gateway.token is not None,
     )
-    made.disk = _guest_disk(config, made, store, outbox)
+    made.disk = _guest_disk(config, made, store, outbox, clock)
     made.lineage = KnownFiles(store.file_origins, config.workspace)
     made.skills = Shelf(config.workspace, config.skills, environ, store.skills, clock, outbox.tell_owner)
     return made
 
 
-def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox) -> GuestDisk:
+def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox, clock: Clock) -> GuestDisk:
     """Make what bounds the files of guests."""
 
+    async def pause(_: StoreUnavailable) -> None:
+        await clock.sleep(PAUSE)
+
     async def named() -> Collection[str]:
-        messages, sent = await store.reads.files_named()
+        messages, sent = await once_available(store.reads.files_named, pause)
         waiting = {
             f"{rooms.of(key).name}/{saved_as(key, message, n)}"
             for key, message in messages
@@ -268,13 +274,12 @@ def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox) -> G
         return waiting | {path.removeprefix(f"{config.workspace.resolve()}/") for path in sent}
 
     async def tell(room: str) -> None:
-        limit = disk.limit // 10**6
-        text = (
-            f"I deleted the oldest files sent to {room}: it took more than {limit:,} MB. Set guests.disk to allow more."
-        )
-        await outbox.tell_owner(sentence("disk", "owner", room), text)
+        why = f"they take more than {disk.limit // 10**6:,} MB. Set guests.disk to allow more."
+        text = f"I'm deleting the oldest files sent to {room}, because {why}"
+        await once_available(partial(outbox.tell_owner, sentence("disk", "owner", room), text), pause)
 
-    disk = GuestDisk(root=config.workspace, limit=config.guests.disk, named=named, tell=tell)
+    together = of_one_person(config.sessions.identity_links)
+    disk = GuestDisk(root=config.workspace, limit=config.guests.disk, named=named, tell=tell, together=together)
     return disk
 
 

@@ -35,6 +35,7 @@ from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
 from bot.hooks.found import find
 from bot.runs.guest_disk import over_limit
+from bot.runs.rooms import of_one_person
 from bot.skills.shelf import FOLDER, scan, why_unused
 from bot.telemetry.redact import Redactor
 from channels.settings import AccountSection, Proof
@@ -79,7 +80,8 @@ async def examine(as_json: bool, config: Config) -> int:
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
         found += await _try_all(config, environ)
     found.append(await _held(config, sandbox))
-    full = await asyncio.to_thread(over_limit, config.workspace, config.guests.disk)
+    together = of_one_person(config.sessions.identity_links)
+    full = await asyncio.to_thread(over_limit, config.workspace, config.guests.disk, together)
     found += [Finding("note", "guests", _full(name, size, config.guests.disk)) for name, size in full.items()]
     if unused is None:
         unused = await asyncio.to_thread(_unused, config, environ)

@@ -104,12 +104,9 @@ class Media:
     async def _tell_dropped(self, turn: Turn, say: Callable[[Source, str], Awaitable[None]]) -> None:
         """Tell people, once, that older files of theirs went because there was no room for them."""
         disk, room = self._rooms.disk, self._rooms.of(turn.session_key).name
-        if disk is not None and room in disk.dropped:
-            most = f"{disk.limit // 10**6:,} MB"
-            await say(
-                sentence("disk", room), f"The files here took more than {most}, so I deleted the oldest you sent."
-            )
-            disk.dropped.discard(room)
+        if disk is not None and room and await asyncio.to_thread(disk.has_dropped, room):
+            why = f"The files here took more than {disk.limit // 10**6:,} MB"
+            await say(sentence("disk", room), f"{why}, so I deleted the oldest you sent.")
 
     async def _heard(
         self, workspace: Workspace, file: Attachment, path: str, content: bytes, until: float

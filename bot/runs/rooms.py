@@ -31,7 +31,7 @@ from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
 from bot.people.accounts import Accounts
 from bot.people.people import People
-from bot.runs.guest_disk import GuestDisk, RoomGuard
+from bot.runs.guest_disk import GuestDisk
 from bot.runs.lineage import KnownFiles
 from bot.skills.shelf import Shelf
 from channels.message import SEVERAL, Place
@@ -143,7 +143,7 @@ class Rooms:
             way = tuple(filter(None, room.name.split("/")))
             workspace = Workspace(self.root, way)
             if not room.owned and self.disk is not None:
-                workspace.guard = RoomGuard(self.disk, workspace, room.name)
+                workspace.guard = self.disk.guard(room.name)
             self._kept[room.name] = self.furnish(room, workspace)
         return self._kept[room.name]
 
@@ -217,6 +217,17 @@ class Rooms:
 def channel_of(room: Room) -> str:
     """Return the channel of a room as its name has it; empty for the workspace, `person` for somebody on several."""
     return room.name.partition("/")[2].partition("-")[0]
+
+
+def of_one_person(links: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the names of all workspaces of a person with several ids, by the name of each. links: see `Rooms`."""
+    found = dict[str, tuple[str, ...]]()
+    for person, ids in links.items():
+        each = (one.partition(":") for one in ids)
+        rooms = [_folder(escaped(channel), escaped(one)) for channel, _, one in each]
+        names = tuple(f"people/{room}" for room in (_folder("person", escaped(person)), *rooms))
+        found |= dict.fromkeys(names, names)
+    return found
 
 
 def _folder(channel: str, one: str) -> str:

@@ -2,16 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.removal import remove
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot.cli import doctor
 from bot.runs import guest_disk
-from bot.runs.guest_disk import GuestDisk, RoomGuard, over_limit
+from bot.runs.guest_disk import GuestDisk, over_limit
+from bot.runs.rooms import of_one_person
 from channels.message import Attachment
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.service import Hark, running, settings
@@ -53,7 +55,8 @@ async def test_the_oldest_files_go_and_guest_and_owner_are_told_once(tmp_path: P
         assert hark.channel.texts("7").count(told) == 1
         notices = [text for text in hark.channel.texts("1") if ROOM in text]
         assert notices == [
-            f"I deleted the oldest files sent to {ROOM}: it took more than 0 MB. Set guests.disk to allow more."
+            f"I'm deleting the oldest files sent to {ROOM}, because they take more than 0 MB."
+            " Set guests.disk to allow more."
         ]
 
 
@@ -107,16 +110,14 @@ async def test_no_file_of_a_guest_takes_the_last_of_the_disk(tmp_path: Path, mon
 
 
 class Filled:
-    """A workspace of a guest with a bound, and which of its files something names."""
+    """A guest's workspaces with a bound, and which of their files something names."""
 
-    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, limit: int = 100_000) -> None:
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str] = ("people/g",)) -> None:
+        self.home, self.names = home, names
         self.kept: Collection[str] = ()
         self.walks = 0
         self.told: list[str] = []
-        (home / "people" / "g").mkdir(parents=True)
-        self.workspace = Workspace(home, ("people", "g"))
-        disk = GuestDisk(root=home, limit=limit, named=self.named, tell=self.tell)
-        self.workspace.guard = RoomGuard(disk, self.workspace, "people/g")
+        self.restart()
         real = guest_disk.size_of
 
         def counted(folder: Path) -> int:
@@ -124,6 +125,23 @@ class Filled:
             return real(folder)
 
         monkeypatch.setattr(guest_disk, "size_of", counted)
+
+    def restart(self) -> None:
+        """Begin anew, as after a crash."""
+        together = dict.fromkeys(self.names, self.names)
+        self.disk = GuestDisk(root=self.home, limit=100_000, named=self.named, tell=self.tell, together=together)
+        self.workspace = self.at(self.names[0])
+
+    def at(self, name: str) -> Workspace:
+        """One of the workspaces."""
+        (self.home / name).mkdir(parents=True, exist_ok=True)
+        workspace = Workspace(self.home, tuple(name.split("/")))
+        workspace.guard = self.disk.guard(name)
+        return workspace
+
+    def media(self) -> list[str]:
+        """The files that were sent to the first of them."""
+        return sorted(path.name for path in (self.workspace.root / "media").glob("*/*"))
 
     async def named(self) -> Collection[str]:
         return self.kept
@@ -171,8 +189,69 @@ async def test_what_something_names_is_passed_over(tmp_path: Path, monkeypatch: 
     filled.kept = {"people/g/media/s/a"}
     await filled.workspace.write("new", b"x" * 25_000, "create")
     left = sorted(path.name for path in filled.workspace.root.rglob("*") if path.is_file())
-    assert left == ["a", "c", "new"]
+    assert left == [guest_disk.NOTE, "a", "c", "new"]
     assert filled.told == ["people/g"]
+
+
+class Died(BaseException):
+    """The process has died."""
+
+
+async def test_who_dies_while_files_are_deleted_has_told_of_it_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = Filled(tmp_path, monkeypatch)
+    for name in ("a", "b", "c"):
+        await filled.workspace.write(f"media/s/{name}", b"x" * 25_000, "create")
+
+    def dies(*_: Any, **__: Any) -> None:
+        assert filled.told == ["people/g"]
+        assert filled.disk.has_dropped("people/g")
+        raise Died
+
+    unlink = os.unlink
+    monkeypatch.setattr(os, "unlink", dies)
+    with pytest.raises(Died):
+        await filled.workspace.write("new", b"x" * 50_000, "create")
+    assert filled.media() == ["a", "b", "c"]
+    monkeypatch.setattr(os, "unlink", unlink)
+    filled.restart()
+    await filled.workspace.write("new", b"x" * 50_000, "create")
+    assert filled.media() == ["c"]
+
+
+async def test_all_workspaces_of_a_person_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = of_one_person({"Ann": ["telegram:7", "discord:8"]})["people/discord-8"]
+    assert names == ("people/person-%41nn", "people/telegram-7", "people/discord-8")
+    filled = Filled(tmp_path, monkeypatch, names=names)
+    for number, name in enumerate(names):
+        await filled.at(name).write("media/s/sent", b"x" * 25_000, "create")
+        os.utime(tmp_path / name / "media/s/sent", (number, number))
+    await filled.at(names[0]).write("new", b"x" * 40_000, "create")
+    assert filled.told == [names[0]]
+    assert [(tmp_path / name / "media/s/sent").exists() for name in names] == [False, True, True]
+    filled.restart()
+    with pytest.raises(WorkspaceError, match="full"):
+        await filled.at(names[1]).write("more", b"x" * 90_000, "create")
+    assert over_limit(tmp_path, 9_999, dict.fromkeys(names, names)).keys() == {names[0]}
+
+
+async def test_what_lies_too_deep_to_be_counted_counts_as_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = Filled(tmp_path, monkeypatch)
+    folder = os.open(filled.workspace.root, os.O_RDONLY)
+    for _ in range(22):  # a path of more than 4,096 characters
+        os.mkdir("x" * 200, dir_fd=folder)
+        above, folder = folder, os.open("x" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    (filled.workspace.root / "media").mkdir()
+    (filled.workspace.root / "media/sent").touch()
+    with pytest.raises(WorkspaceError, match="full"):
+        await filled.workspace.write("new", b"x", "create")
+    assert (filled.workspace.root / "media/sent").exists()  # since that would not help
+    remove(tmp_path / "people")
 
 
 async def test_doctor_lists_who_is_over_it_and_nothing_is_deleted(
@@ -188,4 +267,4 @@ async def test_doctor_lists_who_is_over_it_and_nothing_is_deleted(
         in capsys.readouterr().out
     )
     assert (full / "old.bin").exists()
-    assert over_limit(config.workspace, 4_000_000) == {}
+    assert over_limit(config.workspace, 4_000_000, {}) == {}
