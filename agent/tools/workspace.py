@@ -85,6 +85,9 @@ class Guard(Protocol):
         walks: whether it may block for as long as it takes to walk through the workspace.
         """
 
+    def left(self) -> int:
+        """Return how many bytes a command may write. Blocks. Raises WorkspaceError if it may write none."""
+
     async def make_room(self, more: int, run: Callable[..., Awaitable[int]]) -> None:
         """Make room for so many bytes, if that can be done. run: runs a function in a thread."""
 

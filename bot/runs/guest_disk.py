@@ -31,6 +31,8 @@ _LEAST_PART, _LEAST_BYTES = 20, 10**9
 _BELIEVED = 10.0
 # Seconds for which counting is enough, since commands write as well.
 _COUNTED = 600.0
+# Bytes that a command may write in a full workspace, and by which one may be over its limit while commands run there.
+_TIDYING = 100_000_000
 NEARLY_FULL = "the disk of this machine is nearly full, so no files of guests are stored"
 
 
@@ -85,6 +87,14 @@ class RoomGuard:
             limit = self._disk.limit // 10**6
             raise WorkspaceError(f"this workspace is full: its files may take {limit:,} MB; delete some of them")
         self._size += -(-more // _BLOCK) * _BLOCK
+
+    def left(self) -> int:
+        """See `Guard`. A full workspace leaves a command enough to tidy up."""
+        self._disk.check_free(0)
+        self._measured = float("-inf")
+        if (over := self._over(0)) > _TIDYING:
+            raise WorkspaceError("this workspace is full; an owner has to delete some of its files")
+        return max(_TIDYING, -over)
 
     async def make_room(self, more: int, run: Callable[..., Awaitable[Any]]) -> None:
         """Delete the oldest files that people sent until so many bytes fit. run: runs a function in a thread."""

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from agent.removal import remove
+from agent.sandbox.proof import choose
+from agent.tools.exec import ExecParameters
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot.cli import doctor
 from bot.runs import guest_disk
@@ -16,6 +18,8 @@ from bot.runs.guest_disk import GuestDisk, over_limit
 from bot.runs.rooms import of_one_person
 from channels.message import Attachment
 from channels.outgoing import Delivery, SendResult, Sent
+from tests.agent.tools.calls import Notes
+from tests.agent.tools.commands import commands
 from tests.service import Hark, running, settings
 from tests.watch import lanes_idle
 
@@ -218,6 +222,33 @@ async def test_who_dies_while_files_are_deleted_has_told_of_it_before(
     filled.restart()
     await filled.workspace.write("new", b"x" * 50_000, "create")
     assert filled.media() == ["c"]
+
+
+@pytest.mark.parametrize(("size", "left"), [(40_000, 56_000), (95_000, 10_000), (102_000, 10_000), (130_000, None)])
+def test_a_command_may_write_what_is_left(
+    size: int, left: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_disk, "_TIDYING", 10_000)
+    guard = Filled(tmp_path, monkeypatch).disk.guard("people/g")
+    guard.check(0)
+    (tmp_path / "people/g/made").write_bytes(b"x" * size)  # by a command
+    if left is None:
+        with pytest.raises(WorkspaceError, match="an owner has to delete"):
+            guard.left()
+    else:
+        assert abs(guard.left() - left) < 4096
+
+
+@pytest.mark.skipif(choose("auto").sandbox is None, reason="no sandbox on this machine")
+async def test_a_command_of_a_guest_is_held_to_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest_disk, "_TIDYING", 10_000)
+    filled = Filled(tmp_path, monkeypatch)
+    tool = commands(filled.workspace.root, sandbox="auto", in_sandbox="allow").exec
+    tool._workspace.guard = filled.disk.guard("people/g")
+    made = await tool.run(ExecParameters(command="head -c 90000 /dev/zero > a; wc -c < a"), Notes().context())
+    assert "90000" in made.text
+    await tool.run(ExecParameters(command="head -c 90000 /dev/zero > b"), Notes().context())
+    assert (filled.workspace.root / "b").stat().st_size <= 10_000
 
 
 async def test_all_workspaces_of_a_person_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
