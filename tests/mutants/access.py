@@ -257,6 +257,18 @@ FAULTS: tuple[Fault, ...] = (
         "tests/bot/runs/test_shares.py::test_an_owner_who_writes_behind_a_guest_in_a_group_does_not_wait_for_the_guests_places",
     ),
     fault(
+        "places/jobs-of-a-guest-fill-the-background",
+        "Shares.free",
+        code("A and who != BACKGROUND and B", "A and not who.startswith(BACKGROUND) and B"),
+        "tests/bot/runs/test_shares.py::test_jobs_of_one_guest_do_not_fill_the_background",
+    ),
+    fault(
+        "guests/files-go-before-it-is-said",
+        "RoomGuard.make_room",
+        code("await self._disk.tell(name)", "await run(self._delete, going)"),
+        "tests/bot/runs/test_guest_disk.py::test_who_dies_while_files_are_deleted_has_told_of_it_before",
+    ),
+    fault(
         "guests/what-a-running-turn-names-goes",
         "Reads.files_named",
         text("inbox.state IN ('taken','steering')", "inbox.state IN ('steering')"),
