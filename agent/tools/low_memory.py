@@ -12,10 +12,10 @@ from agent.tools.leftovers import memory_below
 
 # Seconds between looks while commands run.
 EVERY = 0.25
-# How many times as long to wait after a command was ended, until its memory is free.
-_RELEASED = 4
-# The part of all memory that must be available.
-_LEAST = 0.05
+# How many times as long to wait after a command was ended, until its memory is free, and while much is available.
+_LONGER = 4
+# The parts of all memory that must be available, and that are much.
+_LEAST, _MUCH = 0.05, 0.5
 MEMINFO = Path("/proc/meminfo")
 WHY = "the machine was about to run out of memory, and this command held most of it"
 
@@ -36,7 +36,7 @@ _timers = dict[asyncio.AbstractEventLoop, asyncio.TimerHandle]()
 def watch(command: Command) -> None:
     """Look at the machine's memory while a command runs."""
     _commands[command] = None
-    _later(asyncio.get_running_loop())
+    _later(asyncio.get_running_loop(), _LONGER)
 
 
 def forget(command: Command) -> None:
@@ -44,26 +44,26 @@ def forget(command: Command) -> None:
     _commands.pop(command, None)
 
 
-def is_low(meminfo: str) -> bool:
-    """Whether less than a twentieth of the memory is available, as /proc/meminfo says."""
+def available(meminfo: str) -> float:
+    """Return the part of the memory that is available, as /proc/meminfo says; 1 if it does not say."""
     sizes = dict.fromkeys(("MemTotal", "MemAvailable"), 0)
     for line in meminfo.splitlines():
         name, _, size = line.partition(":")
         if name in sizes:
             sizes[name] = int(size.split()[0])
-    return 0 < sizes["MemAvailable"] < sizes["MemTotal"] * _LEAST
+    return sizes["MemAvailable"] / sizes["MemTotal"] if sizes["MemAvailable"] and sizes["MemTotal"] else 1
 
 
-def _later(loop: asyncio.AbstractEventLoop, rounds: int = 1) -> None:
+def _later(loop: asyncio.AbstractEventLoop, rounds: int) -> None:
     if _commands and loop not in _timers:
         _timers[loop] = loop.call_later(rounds * EVERY, _look, loop)
 
 
 def _look(loop: asyncio.AbstractEventLoop) -> None:
     del _timers[loop]
-    low = False
+    part = 1.0
     with suppress(OSError):
-        low = is_low(MEMINFO.read_text())
-    if low and _commands:
+        part = available(MEMINFO.read_text())
+    if part < _LEAST and _commands:
         max(_commands, key=lambda command: memory_below(command.pid)).kill(WHY)
-    _later(loop, _RELEASED if low else 1)
+    _later(loop, 1 if _LEAST <= part < _MUCH else _LONGER)

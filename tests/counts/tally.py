@@ -32,8 +32,8 @@ _EVENTS = {
 
 SHORTEST = 0.25
 """Seconds of a timer that counts; shorter ones are polls, which a busy machine has more of."""
-# The loop's own lag is measured every second for as long as a service runs.
-_TICKS = ("bot.gateway.loop_lag",)
+# The loop's own lag is measured every second for as long as a service runs, the memory while commands run.
+_TICKS = ("bot.gateway.loop_lag", "agent.tools.low_memory")
 
 Numbers = list[float]
 

@@ -174,9 +174,9 @@ def test_people_are_told_which_bounds_are_in_force(monkeypatch: pytest.MonkeyPat
     assert cgroup.shown() == "The kernel bounds memory and processes of commands (cgroup v2)"
 
 
-@pytest.mark.parametrize(("available", "low"), [(51, False), (49, True), (0, False)])
-def test_memory_is_low_when_less_than_a_twentieth_is_available(available: int, low: bool) -> None:
-    assert low_memory.is_low(f"MemTotal:  1000 kB\nMemFree: 3 kB\nMemAvailable: {available} kB\n") is low
+@pytest.mark.parametrize(("size", "part"), [(51, 0.051), (49, 0.049), (0, 1)])
+def test_the_part_of_the_memory_that_is_available_is_read(size: int, part: float) -> None:
+    assert low_memory.available(f"MemTotal:  1000 kB\nMemFree: 3 kB\nMemAvailable: {size} kB\n") == part
 
 
 async def test_the_largest_command_is_ended_while_memory_is_low(
@@ -185,7 +185,7 @@ async def test_the_largest_command_is_ended_while_memory_is_low(
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 1000 kB\nMemAvailable: 900 kB\n")
     monkeypatch.setattr(low_memory, "MEMINFO", meminfo)
-    monkeypatch.setattr(low_memory, "EVERY", 0.2)
+    monkeypatch.setattr(low_memory, "EVERY", 0.05)
     code = "x = b'x' * ({} << 20)\nprint('there', flush=True)\ninput()"
     said = asyncio.Event()
     large = Launch(argv=(sys.executable, "-c", code.format(80)), environment={})
@@ -197,7 +197,7 @@ async def test_the_largest_command_is_ended_while_memory_is_low(
         for process in (first, second):
             process.open_gate()
         await said.wait()
-        meminfo.write_text("MemTotal: 1000 kB\nMemAvailable: 40 kB\n")
+        meminfo.write_text("MemTotal: 1000 kB\nMemAvailable: 49 kB\n")
         await first.wait()
         meminfo.write_text("MemTotal: 1000 kB\nMemAvailable: 900 kB\n")
         second.write(b"\n")
