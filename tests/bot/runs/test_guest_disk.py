@@ -241,14 +241,13 @@ def test_a_command_may_write_what_is_left(
 
 @pytest.mark.skipif(choose("auto").sandbox is None, reason="no sandbox on this machine")
 async def test_a_command_of_a_guest_is_held_to_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest_disk, "_TIDYING", 10_000)
     filled = Filled(tmp_path, monkeypatch)
     tool = commands(filled.workspace.root, sandbox="auto", in_sandbox="allow").exec
     tool._workspace.guard = filled.disk.guard("people/g")
-    made = await tool.run(ExecParameters(command="head -c 90000 /dev/zero > a; wc -c < a"), Notes().context())
-    assert "90000" in made.text
-    await tool.run(ExecParameters(command="head -c 90000 /dev/zero > b"), Notes().context())
-    assert (filled.workspace.root / "b").stat().st_size <= 10_000
+    for name, size in (("small", 90_000_000), ("large", 110_000_000)):  # files with nothing in them
+        await tool.run(ExecParameters(command=f"truncate -s {size} {name}"), Notes().context())
+    assert (filled.workspace.root / "small").stat().st_size == 90_000_000
+    assert (filled.workspace.root / "large").stat().st_size < 100_000_000
 
 
 async def test_all_workspaces_of_a_person_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
