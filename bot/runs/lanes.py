@@ -136,7 +136,7 @@ class Lanes:
     @property
     def idle(self) -> bool:
         """Whether nothing runs, and no session is about to run."""
-        return not self._tasks and not any(self._ready)
+        return not self._tasks and not any(ready.whose for ready in self._ready)
 
     def halt(self) -> None:
         """Cancel all runs until `go_on`, because everything is frozen; the caller has persisted that before.
