@@ -47,6 +47,8 @@ class Launch:
     temporary: Path | None = None
     # Whether all of it ends as soon as the process that started it is gone, even by a crash.
     leashed: bool = False
+    # The room that a sandbox lets it write in; None: none, or no sandbox holds it.
+    room: Path | None = None
 
     def plan(self) -> bytes:
         """Return the line that tells a gate what to start. A second, empty line opens the gate."""
@@ -127,7 +129,7 @@ class Kept:
     repositories: tuple[Path, ...] = ()
     # The files and folders in repositories that control git.
     leading: tuple[Path, ...] = ()
-    # The folders between the room and the repositories, the outer ones first.
+    # The folders between the room and what is kept there, the outer ones first.
     above: tuple[Path, ...] = ()
 
 
@@ -206,9 +208,12 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         (room / name).mkdir(mode=0o700, exist_ok=True)
         files.append(room / name)
     files += (others := _rooms_in(room))
-    repositories, leading = list[Path](), list[Path]()
+    own, repositories, leading = len(files), list[Path](), list[Path]()
     for folder, folders, names, descriptor in _walk(room):
         folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
+        shut = [name for name in folders if not _can_look(name, descriptor)]
+        folders[:] = [name for name in folders if name not in shut]
+        files += (Path(folder, name) for name in shut)  # as a whole, since a command could open them
         path = Path(folder, ".git")
         if path.is_symlink():  # what a link names may lie outside; it is not followed, and not kept either
             folders[:] = [name for name in folders if name != ".git"]
@@ -218,32 +223,67 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
             folders.remove(".git")
             repositories.append(path)
             leading += _leading(path, descriptor)
-    above = {parent for one in repositories for parent in one.parents if parent.is_relative_to(room) and parent != room}
+    deep = (*repositories, *files[own:])
+    above = {parent for one in deep for parent in one.parents if parent.is_relative_to(room) and parent != room}
     return Kept(
         files=tuple(files), repositories=tuple(repositories), leading=tuple(leading), above=tuple(sorted(above))
     )
 
 
 def _walk(room: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """Walk through the folders of a room as `os.fwalk` does. Raises OSError with a sentence where they lie too deep."""
+    """Walk through the folders of a room as `os.fwalk` does.
+
+    Raises OSError with a sentence where they lie too deep, or where one was shut meanwhile.
+    """
+
+    def missed(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise error
+
     try:
-        yield from os.fwalk(room)
+        yield from os.fwalk(room, onerror=missed)
     except RecursionError:
         raise OSError("folders in the workspace lie too deep in each other; delete those that nobody needs") from None
 
 
-def repositories(room: Path) -> frozenset[Path]:
-    """Return everything named `.git` in a room, whatever it is. Blocking, because it walks through all folders."""
-    others, found, left = _rooms_in(room), set[Path](), [room]
+def _can_look(name: str, above: int) -> bool:
+    """Return whether a folder, or what a link is in its place, can be looked into."""
+    return os.access(name, os.R_OK | os.X_OK, dir_fd=above, follow_symlinks=False)
+
+
+def repositories(room: Path) -> dict[Path, tuple[object, ...]]:
+    """Return everything named `.git` in a room, whatever it is, with what changes where others than commands lead it.
+
+    A folder that cannot be looked into counts as if it held one. Blocking, because it walks through all folders.
+    """
+    others, found, left = _rooms_in(room), dict[Path, tuple[object, ...]](), [room]
     while left:  # however deep folders lie
-        with suppress(OSError), os.scandir(left.pop()) as entries:
-            for entry in entries:
-                path = Path(entry.path)
-                if entry.name == ".git":
-                    found.add(path)
-                elif entry.is_dir(follow_symlinks=False) and path not in others:
-                    left.append(path)
-    return frozenset(found)
+        folder = left.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    path = Path(entry.path)
+                    if entry.name == ".git":
+                        found[path] = _leads(path)
+                    elif entry.is_dir(follow_symlinks=False) and path not in others:
+                        left.append(path)
+        except PermissionError:
+            found[folder / ".git"] = ()
+        except OSError:
+            continue
+    return found
+
+
+def _leads(repository: Path) -> tuple[object, ...]:
+    """Return which file the configuration is, and which folders with configurations there are.
+
+    git replaces its configuration where somebody changes it. What kept it from commands that run is gone then.
+    """
+    config: tuple[int, ...] = ()
+    with suppress(OSError):
+        status = os.stat(repository / "config", follow_symlinks=False)
+        config = status.st_ino, status.st_ctime_ns
+    return (*config, *(os.path.lexists(repository / name) for name in ("modules", "worktrees")))
 
 
 def _rooms_in(room: Path) -> list[Path]:
@@ -332,4 +372,4 @@ class Confinement:
             kept=kept,
             hidden=(*self.hidden, *_rooms_in(room)),
         )
-        return replace(self.sandbox.launch(view, argv), temporary=own)
+        return replace(self.sandbox.launch(view, argv), temporary=own, room=None if level == "look" else room)

@@ -172,8 +172,8 @@ class ExecTool(Tool[ExecParameters]):
         """Say for which repositories no rule speaks, because a command could write into what leads git there."""
         made = sorted(self._background.made_meanwhile(self._workspace.root))
         return [
-            f"`{path.parent.relative_to(self._workspace.root)}` was made while a command in the background could write "
-            "there, so `git` may run what that command put there."
+            f"`{path.parent.relative_to(self._workspace.root)}` was made, or its configuration changed, while a "
+            "command in the background could write there, so `git` may run what that command put there."
             for path in made
         ]
 
