@@ -200,7 +200,7 @@ class ExecTool(Tool[ExecParameters]):
         return SINKS[level]
 
     async def covers(self, parameters: ExecParameters, context: CallContext, origin: Provenance) -> bool:
-        """See Tool: its own earlier output at this level, and among commands that rules of the operator allow that of each."""
+        """See Tool: its own output at this level, and among commands that rules of the operator allow that of each."""
         if origin.kind != "file" or origin.channel not in (_READ, _READ_BY_RULE):
             return False
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)

@@ -18,6 +18,8 @@ from agent.web.search import Provider
 AT_ONCE = 4
 # What stands before the name of a country where domains have three labels.
 _SHARED = ("ac", "co", "com", "edu", "go", "gob", "gov", "ne", "net", "or", "org")
+# What separates labels as well (RFC 3490), so that one host has several spellings.
+_DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 # The end of a host that is an address of IPv4 or IPv6.
 _NUMERIC = re.compile(r"(^|\.)\d+$|:")
 
@@ -77,7 +79,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
 
 def _site(address: str) -> str:
     """Return the host of an address without the labels that the owner of its domain chooses."""
-    host = (urlsplit(address).hostname or address[:100]).rstrip(".").lower()
+    host = (urlsplit(address).hostname or address[:100]).translate(_DOTS).rstrip(".").lower()
     labels = host.split(".")
     shared = len(labels[-1]) == 2 and len(labels) > 2 and labels[-2] in _SHARED
     return host if _NUMERIC.search(host) else ".".join(labels[-3 if shared else -2 :])
