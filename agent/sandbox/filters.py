@@ -94,7 +94,8 @@ _BEYOND = (
     *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("prlimit64", "sched_setaffinity", "sched_setscheduler")),
     *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("sched_setparam", "sched_setattr")),
     *(Rule(call) for call in ("setpriority", "ioprio_set")),
-    *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "semget", "inotify_init", "inotify_init1")),
+    *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "inotify_init", "inotify_init1")),
+    *(Rule(call, errno.ENOSYS) for call in ("semget", "semctl", "semop", "semtimedop")),
     Rule("ioctl", errno.ENOTTY, 1, unless=_ASKING),
 )
 _LOOKS = (*_WITHOUT_NETWORK, *map(Rule, _ATTRIBUTES), *_BEYOND)
