@@ -64,6 +64,7 @@ Make = Callable[[], bytes]
 MADE: dict[str, Make] = {
     "sockets": lambda: sockets(False),
     "sockets, network": lambda: sockets(True),
+    "looks": lambda: sockets(False, looks=True),
     "attributes": attributes,
 }
 
@@ -196,6 +197,9 @@ def test_other_processes_are_left_alone_beneath_landlock(machine: str) -> None:
     assert of(machine, code, "setpriority") == errno.EPERM
     for call in ("semget", "semctl", "semop", "semtimedop", "inotify_init1"):
         assert of(machine, code, call) == errno.ENOSYS, call
+    for call in ("mq_open", "inotify_init1"):  # of which one guest could take all that there are
+        assert of(machine, sockets(False, looks=True), call) == errno.ENOSYS, call
+        assert of(machine, sockets(False), call) == ALLOWED, call
     for command in (0x40086602, 0x40087602, 0x401C5820, BTRFS_SUBVOL_CREATE, FS_IOC_ENABLE_VERITY):
         assert of(machine, code, "ioctl", 3, command) == errno.ENOTTY
     for command in (TCGETS, FIONREAD, FIOCLEX):

@@ -373,7 +373,8 @@ async def test_what_is_kept_stays_so_when_hark_changes_it_meanwhile(tmp_path: Pa
     if choose("bubblewrap").sandbox is None:
         pytest.skip("bubblewrap does not hold here")
     async with some(tmp_path, sandbox="bubblewrap", in_sandbox="allow") as it:
-        name = await it.start(f"{WAITS}; echo evil >> AGENTS.md; echo tried", needs="work")
+        name = await it.start(f"echo begun; {WAITS}; echo evil >> AGENTS.md; echo tried", needs="work")
+        await it.polled(name, "begun")
         await Workspace(tmp_path).write("AGENTS.md", b"a long one", "overwrite")
         await Workspace(tmp_path).write("AGENTS.md", b"mine", "overwrite")
         await asyncio.to_thread((tmp_path / "pipe").write_text, "go\n")
