@@ -21,7 +21,7 @@ _SINKS: dict[Sink, str] = {
     "network": "requests into the network",
     "remember": "what is remembered",
     "schedule": "what is scheduled",
-    "follow": "more addresses that only such text names",
+    "follow": "more addresses that only such text names, or one that you named again and again",
 }
 # Quotation marks, and signs that look like them.
 _QUOTES = dict.fromkeys(map(ord, '"“”„‟″＂'), "'")
