@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -208,7 +208,7 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         (room / name).mkdir(mode=0o700, exist_ok=True)
         files.append(room / name)
     files += (others := _rooms_in(room))
-    own, repositories, leading = len(files), list[Path](), list[Path]()
+    own, repositories, leading, led = len(files), list[Path](), list[Path](), set[Path]()
     for folder, folders, names, descriptor in _walk(room):
         folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
         shut = [name for name in folders if not _can_look(name, descriptor)]
@@ -219,10 +219,15 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
             folders[:] = [name for name in folders if name != ".git"]
         elif ".git" in names:  # of a worktree or a submodule: it says where the repository is
             files.append(path)
+            led.update(_led_to(path, room))
         elif ".git" in folders:
             folders.remove(".git")
             repositories.append(path)
             leading += _leading(path, descriptor)
+    for path in sorted(led):
+        with suppress(OSError), _opened(room, path.parent) as above_it:
+            leading += _leading(path, above_it, ("HEAD", "objects", "refs"))
+            repositories.append(path)
     deep = (*repositories, *files[own:])
     above = {parent for one in deep for parent in one.parents if parent.is_relative_to(room) and parent != room}
     return Kept(
@@ -244,6 +249,31 @@ def _walk(room: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
         yield from os.fwalk(room, onerror=missed)
     except RecursionError:
         raise OSError("folders in the workspace lie too deep in each other; delete those that nobody needs") from None
+
+
+def _led_to(file: Path, room: Path) -> Iterator[Path]:
+    """Yield the repository to which a file named `.git` leads, where it lies in the room under another name."""
+    with suppress(OSError, ValueError):
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as content:
+            words = os.fsdecode(content.read(4096).partition(b"gitdir:")[2].strip())
+        found = Path(os.path.realpath(file.parent / words))
+        found = found.parents[1] if found.parent.name == "worktrees" else found
+        if found != room and ".git" not in found.relative_to(room).parts:
+            yield found
+
+
+@contextmanager
+def _opened(room: Path, folder: Path) -> Iterator[int]:
+    """Open a folder of a room without following a link that a command could have put there."""
+    opened = os.open(room, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folder.relative_to(room).parts:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = below
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def _can_look(name: str, above: int) -> bool:
@@ -293,13 +323,16 @@ def _rooms_in(room: Path) -> list[Path]:
     return [path for name in ROOMS if (path := room / name).is_dir() and not path.is_symlink()]
 
 
-def _leading(repository: Path, above: int) -> list[Path]:
+def _leading(repository: Path, above: int, signs: Collection[str] = ()) -> list[Path]:
     """Return what controls git in a repository, except links, after making what is missing.
 
-    above: the open descriptor of the folder that holds the repository.
+    above: the open descriptor of the folder that holds the repository. signs: names without which it is no repository.
+    Raises OSError.
     """
     opened = os.open(repository.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
+        if not {*signs}.issubset(os.listdir(opened)):
+            raise NotADirectoryError(repository)
         for name in _LEADS_GIT_FOLDERS:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=opened)

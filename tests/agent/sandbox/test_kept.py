@@ -153,6 +153,24 @@ async def test_a_folder_above_a_repository_cannot_be_renamed(run: Run, repositor
     assert await asyncio.to_thread((repository / "tree/.git").exists)
 
 
+async def test_a_repository_of_another_name_is_kept_where_a_file_leads_to_it(run: Run, repository: Path) -> None:
+    """Worktrees of a bare repository, and `--separate-git-dir`; a file that leads anywhere else makes nothing there."""
+    room = repository.parent / "room"
+    git(room, "clone", "-q", "--bare", ".", "deep/bare")
+    git(room / "deep/bare", "worktree", "add", "-q", str(room / "tree"))
+    git(room, "init", "-q", "--separate-git-dir", "apart", "work")
+    for name, target in (("out", "../.."), ("plain", "../work"), ("nowhere", "x")):
+        (room / name).mkdir()
+        (room / name / ".git").write_text(f"gitdir: {target}\n")
+    attempts = (f"echo evil >> {one}/config; echo evil > {one}/hooks/evil" for one in ("deep/bare", "apart"))
+    await run("; ".join((*attempts, "mv apart a; mv deep d")), needs="work")
+    for one in (room / "deep/bare", room / "apart"):
+        assert "evil" not in await asyncio.to_thread((one / "config").read_text)
+        assert "evil" not in os.listdir(one / "hooks")
+    assert os.listdir(room / "work") == [".git"]
+    assert git(room / "tree", "status", "--short") == git(room / "work", "status", "--short") == ""
+
+
 def test_a_folder_that_cannot_be_looked_into_is_kept_as_a_whole(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that owns it could open it again, and change what leads git in there."""
     (room / "deep/shut").mkdir(parents=True)
