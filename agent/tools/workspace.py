@@ -3,7 +3,7 @@
 Every path is walked from the root by directory descriptors, one component at a time, and **no symbolic link is ever
 followed**, wherever it points. So the file that was checked is the file that is opened, even if somebody renames things
 in between. Only regular files and directories are opened. A write happens as a whole or not at all, also when its
-caller is cancelled.
+caller is cancelled; of a file that is kept from a command that runs, see `_replace`.
 """
 
 import asyncio
@@ -357,7 +357,7 @@ def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threa
 
 def _refill(folder: int, name: str, content: bytes) -> None:
     """Write a file in place."""
-    with os.fdopen(_open_file(folder, name, name, os.O_RDWR), "r+b", buffering=0) as file:
+    with os.fdopen(_open_file(folder, name, name, os.O_RDWR), "r+b") as file:
         file.write(content)
         file.truncate()
         os.fsync(file.fileno())
