@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.removal import remove_apart
+from agent.sandbox import writing
 from agent.sandbox.base import Launch, start_gate
 from agent.sandbox.cgroup import Group, groups
 from agent.tools import low_memory
@@ -60,6 +61,7 @@ class GatedProcess:
         self._ended = False
         self._groups = groups()
         self._group: Group | None = None
+        self._writing = writing.begin(launch.room) if launch.room else None
         self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
         self._input: int | None = None
@@ -78,6 +80,7 @@ class GatedProcess:
             self._gate.close()
             os.close(self._reader)
             self.close_input()
+            self._has_written()
             raise
         finally:
             gate.close()
@@ -106,6 +109,7 @@ class GatedProcess:
             await self.end(self._abort_seconds if kind else 0)
         finally:
             self._close()
+            self._has_written()
             if self._temporary is not None:
                 await remove_apart(self._temporary)
 
@@ -191,6 +195,11 @@ class GatedProcess:
     def _leave_group(self) -> None:
         if self._groups and self._group:
             self._groups.remove(self._group.folders)
+
+    def _has_written(self) -> None:
+        if self._writing is not None:
+            writing.over(self._writing)
+            self._writing = None
 
     def _hear(self) -> bool:
         """Read what the gate reports; returns whether the gate, and on Linux everything below it, has ended."""
