@@ -3,26 +3,36 @@
 Measured is processor time of this process, the best of three, and only above 20 ms.
 """
 
+import ast
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
 
 from agent.bridge import Bridge
+from agent.mcp import talk
 from agent.models import openai_chat
+from agent.shell.parse import parse
 from agent.skills import manifest
+from agent.tools import edit
+from bot import wording
 from bot.replies.directives import Directives
 from bot.sessions import foreign
+from bot.store import search
 from channels.discord.events import read_event
 from channels.discord.world import World
+from channels.markdown.parse import parse as outline
 from channels.slack import events as slack
 from channels.slack.known import Known
 from channels.stream.chunker import Chunker
 from channels.telegram.events import Me, read_update
+from heartbeat import spoken
 from tests.pumps import HOUSES, LENGTH, MARKED, ROOT, expressions, pumps, worst
+from tests.stalls import slowness
 from tests.takers import takers
 
 
@@ -209,6 +219,41 @@ def is_mistaken(work: Callable[[str], object]) -> bool:
     except Exception:
         return False  # it does not like the words
     return False
+
+
+def test_what_reads_json_expects_it_nested_too_deeply() -> None:
+    missed = list[str]()
+    for path in (path for house in HOUSES for path in (ROOT / house).rglob("*.py")):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if "json.loads(" in source else ():
+            if isinstance(node, ast.Try) and any("json.loads(" in ast.unparse(one) for one in node.body):
+                caught = " ".join(ast.unparse(one.type) for one in node.handlers if one.type)
+                if "ValueError" in caught and "RecursionError" not in caught:
+                    missed.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds"),
+    [
+        (
+            lambda: edit._nearest(
+                "\n".join("a" * 100 + "b" * (n % 90) for n in range(3000)).encode(), "a" * 90 + "c" * 110
+            ),
+            1,
+        ),
+        (lambda: search.query("\ufdfa" * 20_000), 0.05),
+        (lambda: spoken.read("every 999999999999 days a", 0), 0.05),
+        (lambda: wording.subject("[" * 100_000), 0.05),
+        (lambda: parse("a|" * 4000, "/", None), 0.2),
+        (lambda: talk._wrong_with('{"properties": {"a": ' * 150 + "{}" + "}}" * 150), 0.2),
+        (lambda: outline("<details>\n" * 2000 + "</details>"), 1),
+    ],
+)
+def test_what_was_found_by_trying_stays_closed(work: Callable[[], object], seconds: float) -> None:
+    start = thread_time()
+    work()
+    assert thread_time() - start < seconds * max(1, slowness())
 
 
 def test_helper_programs_bound_their_processor_time() -> None:

@@ -48,7 +48,7 @@ def look_up(specs: Sequence[ModelSpec]) -> None:
             command, env=few(os.environ), capture_output=True, timeout=_TIMEOUT, check=True, text=True
         ).stdout
         _found.update({name: Price(**price) if price else None for name, price in json.loads(answer).items()})
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, RecursionError, subprocess.SubprocessError):
         _found.update(dict.fromkeys(wanted))
 
 

@@ -4,6 +4,7 @@ A write that has begun is always completed, its deliveries handed to the outbox 
 meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
+import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ T = TypeVar("T")
 # Errors of a call that the provider may bill even if nothing of its answer has come.
 _BILLED = (ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN)
 _HOUR = 3_600_000  # milliseconds
+_LONG = 4_000  # characters of an answer that are not cut and rendered in one step of the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,11 @@ class RunJournal:
             return
         if event.part == "text" and not self._quiet:
             self._showing.changed()
-            if blocks := self._replies.feed(event.delta):
-                await self._words(blocks)
+            for at in range(0, len(event.delta), _LONG):
+                if at:
+                    await asyncio.sleep(0)
+                if blocks := self._replies.feed(event.delta[at : at + _LONG]):
+                    await self._words(blocks)
         elif event.part == "thinking" and (thoughts := self._side_messages.think(event.delta)):
             await self._plan(thoughts)
         self._given.bus.publish(event)
@@ -197,7 +202,7 @@ class RunJournal:
         claims = step.note is not None and step.note.mark is Mark.CLAIM
         if claims and not self._replies.has_planned and not self._replies.previews:
             return ()
-        blocks = self._replies.end()
+        blocks = await asyncio.to_thread(self._replies.end) if len(ended.text) > _LONG else self._replies.end()
         await self._files.save()
         if step.note is None:  # a cut one sends them with its rest
             blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not step.message.tool_calls))
