@@ -20,6 +20,7 @@ from agent.shell.parse import parse
 from agent.skills import manifest
 from agent.tools import edit
 from bot import wording
+from bot.memory.pieces import pieces
 from bot.replies.directives import Directives
 from bot.sessions import foreign
 from bot.store import search
@@ -247,6 +248,7 @@ def test_what_reads_json_expects_it_nested_too_deeply() -> None:
         (lambda: wording.subject("[" * 100_000), 0.05),
         (lambda: parse("a|" * 4000, "/", None), 0.2),
         (lambda: talk._wrong_with('{"properties": {"a": ' * 150 + "{}" + "}}" * 150), 0.2),
+        (lambda: [*pieces("a " * (1 << 23))], 1),
         (lambda: outline("<details>\n" * 2000 + "</details>"), 1),
     ],
 )
