@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 import structlog
 import watchfiles
@@ -33,7 +34,7 @@ _COMMON = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile("suite", derandomize=True, max_examples=100, **_COMMON)
+settings.register_profile("suite", derandomize=True, max_examples=60, **_COMMON)
 settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
@@ -90,7 +91,8 @@ def _loggers_are_made_anew() -> Iterator[None]:
 def _certificates_are_read_once() -> Iterator[None]:
     """Each client of HTTP reads all certificates of the world for itself, and none is needed on loopback."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        for module, name in ((ssl, "create_default_context"), (httpcore2, "default_ssl_context")):
+            patch.setattr(module, name, functools.cache(getattr(module, name)))
         yield
 
 

@@ -208,6 +208,7 @@ class Hark:
     closing: Awaitable[None] | None = None
     """The end of the service, where a test has begun it."""
     _messages: int = field(init=False, default=0)
+    _ends: list[tuple[int, AgentEnd]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         with contextlib.suppress(sqlite3.DatabaseError):  # a test may have damaged it
@@ -264,8 +265,7 @@ class Hark:
 
     def ends(self, session_key: str, since: int = 0) -> list[AgentEnd]:
         """The ends of runs in a session, of the events from a position on."""
-        found = (event for event in self.events[since:] if isinstance(event, AgentEnd))
-        return [event for event in found if event.run.session_key == session_key]
+        return [end for at, end in self._ends if at >= since and end.run.session_key == session_key]
 
     async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
         """Return when the condition holds; looked at when a request, call, send, event, pause or commit comes."""
@@ -290,10 +290,11 @@ class Hark:
         subscription = self.service.parts.bus.subscribe()
         while batch := await subscription.batch():
             for told in batch:
-                if isinstance(told, range):
-                    self.events.extend(map(_EVENT.validate_python, self.stored.events(seq=told)))
-                else:
-                    self.events.append(told)
+                new = map(_EVENT.validate_python, self.stored.events(seq=told)) if isinstance(told, range) else (told,)
+                for event in new:
+                    if isinstance(event, AgentEnd):
+                        self._ends.append((len(self.events), event))
+                    self.events.append(event)
                 self.watch.changed()
 
 

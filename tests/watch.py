@@ -1,7 +1,6 @@
 """Waiting without sleeping: conditions that are looked at whenever something happens, and a clock that tests move."""
 
 import asyncio
-import contextlib
 import os
 import re
 import time
@@ -30,17 +29,20 @@ class Watch:
 
     async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
         """Return when the condition holds."""
-        event = asyncio.Event()
+        event, later = asyncio.Event(), asyncio.get_running_loop().call_later
         self._waiting.add(event)
         deadline = time.monotonic() + PATIENCE  # not the loop's own time, which tests move
+        again = later(_OUTSIDE, event.set)
         try:
             while not condition():
-                event.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_OUTSIDE):
-                        await event.wait()
+                if event.is_set():
+                    event.clear()
+                    again.cancel()
+                    again = later(_OUTSIDE, event.set)
+                await event.wait()
                 assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE:g} s"
         finally:
+            again.cancel()
             self._waiting.discard(event)
 
 

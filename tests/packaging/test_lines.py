@@ -58,13 +58,18 @@ def code_lines(text: str) -> int:
     return len(lines - documentation)
 
 
+def _is_text(begin: list[ast.stmt]) -> bool:
+    expression = begin[0].value if begin and isinstance(begin[0], ast.Expr) else None
+    return isinstance(expression, ast.Constant) and isinstance(expression.value, str)
+
+
 def docstring_lines(tree: ast.AST) -> set[int]:
     """Return the numbers of the lines of docstrings."""
     found = set[int]()
     left = [tree]
     while left:
         node = left.pop()
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, _DOCUMENTED) and _is_text(node.body[:1]):
             found.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
         for block in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, block, ())

@@ -253,7 +253,8 @@ class Court:
                 mine = [one for one in kept if one.get("from", {}).get("is_bot")]
                 return [self._telegram(talk, one) for one in mine]
             case "discord":
-                mine = [one for one in server.messages(talk.raw) if one["author"]["id"] == str(discord.HARK.id)]
+                kept = server.stored[talk.raw["id"]].values()
+                mine = [one for one in kept if one["author"]["id"] == str(discord.HARK.id)]
                 return [self._discord(talk, one) for one in mine]
             case _:
                 kept = server.kept[talk.raw.id]

@@ -14,6 +14,7 @@ from bot.config.errors import ConfigError
 from bot.config.folders import folder_conflicts
 from bot.config.load import load
 from bot.config.secrets import secrets
+from tests.bot.cli.running import program
 from tests.forked import ENVIRON, hark
 
 DISCORD = "channels: {discord: {token: '${DISCORD_TOKEN}'}}\n"
@@ -151,27 +152,16 @@ def test_the_process_forgets_secrets_and_is_closed() -> None:
 
 
 @reads_proc
-def test_a_running_service_shows_no_secret(tmp_path: Path) -> None:
+async def test_a_running_service_shows_no_secret(tmp_path: Path) -> None:
     """As root, who may look into everybody's environment; and the service still has its keys."""
     (tmp_path / "config.yaml").write_text(CONFIG)
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **SECRETS}
-    hark = [sys.executable, "-m", "bot"]
-    with subprocess.Popen(
-        [*hark, "run"], cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as service:
-        try:
-            asked = [*hark, "status"]
-            while (
-                found := subprocess.run(asked, cwd=tmp_path, env=environ, capture_output=True, check=False)
-            ).returncode:
-                assert service.poll() is None
-            shown = Path(f"/proc/{service.pid}/environ").read_bytes()
-        finally:
-            service.terminate()
-            service.wait(60)
+    async with program(tmp_path, environ=environ) as service:
+        found = hark(tmp_path, "status", environ=environ)
+        shown = (Path("/proc") / str(service.process.pid) / "environ").read_bytes()
     assert b"PYTHONPATH=" in shown
     assert b"canary" not in shown
-    assert b"proxy/m (providers.proxy is configured)" in found.stdout
+    assert "proxy/m (providers.proxy is configured)" in found.out
 
 
 # Which folders can be the workspace: none that is somebody else's, by whatever name it is called.

@@ -9,13 +9,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, suppress
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.gateway.listener import tell_failures
 from channels.connections import Limits, usual_limits
+from tests.bot.cli.running import READY
 from tests.bot.gateway.house import House, house
+from tests.forked import hark
 from tests.watch import PATIENCE, Watch
 
 ROOT = Path(__file__).parents[3]
@@ -158,29 +162,20 @@ def test_half_open_connections_do_not_keep_the_owner_out(tmp_path: Path) -> None
         port = probe.getsockname()[1]
     (tmp_path / "config.yaml").write_text(f"agent: {{model: offline}}\ngateway: {{port: {port}}}\n")
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-    hark = [sys.executable, "-m", "bot"]
-    limited = ["/bin/sh", "-c", 'ulimit -n 128 && exec "$@"', "sh", *hark, "run"]
-    log = tmp_path / "log"
-    with (
-        log.open("wb") as written,
-        subprocess.Popen(limited, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, stderr=written) as service,
-        ExitStack() as open_ones,
-    ):
+    limited = ["/bin/sh", "-c", 'ulimit -n 128 && exec "$@"', "sh", sys.executable, "-m", "bot", "run"]
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(limited, cwd=tmp_path, env=environ, **pipes) as service, ExitStack() as open_ones:
         try:
-            status = lambda: subprocess.run(  # noqa: E731
-                [*hark, "status"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
-            )
-            while (found := status()).returncode:
-                assert service.poll() is None, log.read_text()
+            log = list(takewhile(lambda line: READY not in line, service.stderr))
             for _ in range(160):
                 half = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
                 half.sendall(POST[:30])
-            found = status()
-            assert found.returncode == 0, found.stdout + found.stderr
+            found = hark(tmp_path, "status", environ=environ)
+            assert found.code == 0, found.out + found.error
             with socket.create_connection(("127.0.0.1", port), PATIENCE) as asking:
                 asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 assert asking.recv(15) == b"HTTP/1.1 200 OK"
         finally:
             service.terminate()
-            service.wait(60)
-    assert "Traceback" not in log.read_text()
+            log += service.stderr
+    assert "Traceback" not in "".join(log)

@@ -12,6 +12,7 @@ from bot.memory.index import Index
 from bot.memory.ranking import ranked
 from tests.bot.memory import ways
 from tests.bot.memory.corpus import Question, corpus
+from tests.examples import stride
 
 SEED = 20260714
 TODAY = date(2026, 7, 14)
@@ -48,7 +49,7 @@ def check(gone: list[Question], asked: list[Question]) -> None:
 
 
 def test_what_was_written_is_found_in_every_language(tmp_path: Path) -> None:
-    files, questions = corpus(SEED, 500)
+    files, questions = corpus(SEED, 500 // stride(3))
     gone, _ = missed(made(tmp_path, files), questions)
     check(gone, questions)
 

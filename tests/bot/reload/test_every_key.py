@@ -86,13 +86,15 @@ def choices(path: KeyPath) -> list[object]:
 
 def another(path: KeyPath, now: Config) -> Json:
     """The document with another valid value at a key, which changes nothing else."""
-    for value in itertools.chain((one for one in choices(path) if isinstance(one, str)), VALUES):
+    for value in itertools.chain((one for one in choices(path) if isinstance(one, str)), tuple(VALUES)):
         document = written(DOCUMENT, path, value)
         try:
             found = Config.model_validate(document)
         except ValidationError:
             continue
         if [one[: len(path)] for one in changed(now, found)] == [path]:
+            if value in VALUES:  # what serves one key serves its neighbours
+                VALUES.insert(0, VALUES.pop(VALUES.index(value)))
             return document
     pytest.fail(f"no other value for {dotted(path)}")
 
