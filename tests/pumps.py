@@ -31,7 +31,7 @@ LENGTH, SHORT = 20_000, 1_000
 _STEEP = 6
 # How many pumps are tried with longer texts. Seconds of processor time: up to which they are, and from which it is
 # tried with shorter texts at first.
-_CLOSELY, _DEAR, _HEAVY = 2, 0.01, 0.0005
+_CLOSELY, _DEAR, _HEAVY = 2, 0.008, 0.0002
 # Seconds of processor time: what is never looked at, and what is never waited for.
 _UNSEEN, _MOST = 0.02, 0.4
 # Seconds of processor time that nothing may take on the event loop.

@@ -67,6 +67,7 @@ MATCHED = ("heartbeat.spoken.",)
 OWN = (
     *("bot.store.words_of.", "agent.calls.claims._QUOTED", "agent.shell.parse._", "agent.workspace_files._COMMENT"),
     "agent.shell.rules._fits",  # the operator's rule
+    *("channels.discord.adapter.DiscordChannel.render", "channels.slack.adapter.SlackChannel.render"),  # only `bodies`
 )
 
 
