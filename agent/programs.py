@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from agent.shares import helper_place
+
 # Seconds in which a program that was killed is gone, unless something has left its group.
 _GONE = 1.0
 
@@ -25,9 +27,16 @@ async def run(
 ) -> tuple[int, bytes, bytes]:
     """Return the exit code, standard output and the beginning of standard error of a program that reads `body`.
 
-    It is killed with all of its group when it has ended, prints more than `most` bytes, is too late or the call is
-    cancelled. Raises OSError where it cannot be started, TimeoutError or TooMuch.
+    It waits for a place (`agent/shares`). It is killed with all of its group when it has ended, prints more than `most`
+    bytes, is too late or the call is cancelled. Raises OSError where it cannot be started, TimeoutError or TooMuch.
     """
+    async with helper_place():
+        return await _run(command, body, env, folder, most, seconds)
+
+
+async def _run(
+    command: Sequence[str], body: bytes, env: Mapping[str, str], folder: Path | str, most: int, seconds: float | None
+) -> tuple[int, bytes, bytes]:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, env=dict(env), start_new_session=True

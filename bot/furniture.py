@@ -1,6 +1,5 @@
 """Makes what the tools of a session work with: its room, the sandbox of commands, and the tools of both."""
 
-import asyncio
 import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -19,8 +18,11 @@ from agent.models.base import ModelSpec
 from agent.models.fleet import Fleet
 from agent.origins import OriginRules
 from agent.removal import remove_leftovers
-from agent.sandbox.base import ROOMS, Confinement
+from agent.sandbox import cgroup
+from agent.sandbox.base import Confinement
+from agent.sandbox.kept import ROOMS
 from agent.sandbox.proof import Proved
+from agent.shares import Places
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
@@ -58,23 +60,28 @@ from bot.people.accounts import Account, Accounts
 from bot.people.broken import broken
 from bot.people.conversations import Conversations
 from bot.people.people import People
+from bot.persistence.errors import StoreUnavailable
 from bot.restart import Restart
+from bot.runs.guest_disk import GuestDisk
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.lineage import KnownFiles
-from bot.runs.media import Media
-from bot.runs.rooms import Furniture, Room, Rooms, channel_of
+from bot.runs.media import Media, saved_as
+from bot.runs.rooms import Furniture, Room, Rooms, channel_of, of_one_person
+from bot.runs.runner import PAUSE
 from bot.runs.specs import Answerer
 from bot.sessions.forgetting import Forget
 from bot.sessions.service import Sessions
 from bot.skills.shelf import Shelf
 from bot.store.store import Store
+from bot.store.writer import once_available
 from bot.telemetry.redact import Redactor
 from channels import registry as platforms
 from channels.base import Channel, Times
 from channels.message import InboundMessage
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
+from channels.sources import sentence
 
 log = structlog.get_logger()
 
@@ -90,7 +97,7 @@ def furnishing(
     config: Config,
 ) -> Callable[[Room, Workspace], Furniture]:
     """Return the function that makes the tools and limits that the runs of a room work with."""
-    searches = asyncio.Semaphore(AT_ONCE)
+    searches = Places(AT_ONCE)
     settings, web = config.tools.exec, web_tools(config.web)
     permission = Permission(
         security=settings.security,
@@ -246,9 +253,35 @@ def rooms(
         links=config.sessions.identity_links,
         has_token=config.gateway.token is not None,
     )
+    made.disk = _guest_disk(config, made, store, outbox, clock)
     made.lineage = KnownFiles(store.file_origins, config.workspace)
     made.skills = Shelf(config.workspace, config.skills, environ, store.skills, clock, outbox.tell_owner)
     return made
+
+
+def _guest_disk(config: Config, rooms: Rooms, store: Store, outbox: Outbox, clock: Clock) -> GuestDisk:
+    """Make what bounds the files of guests."""
+
+    async def pause(_: StoreUnavailable) -> None:
+        await clock.sleep(PAUSE)
+
+    async def named() -> Collection[str]:
+        messages, sent = await once_available(store.reads.files_named, pause)
+        waiting = {
+            f"{rooms.of(key).name}/{saved_as(key, message, n)}"
+            for key, message in messages
+            for n in range(len(message.attachments))
+        }
+        return waiting | {path.removeprefix(f"{config.workspace.resolve()}/") for path in sent}
+
+    async def tell(room: str) -> None:
+        why = f"they take more than {disk.limit // 10**6:,} MB. Set guests.disk to allow more."
+        text = f"I'm deleting the oldest files sent to {room}, because {why}"
+        await once_available(partial(outbox.tell_owner, sentence("disk", "owner", room), text), pause)
+
+    together = of_one_person(config.sessions.identity_links)
+    disk = GuestDisk(root=config.workspace, limit=config.guests.disk, named=named, tell=tell, together=together)
+    return disk
 
 
 def confinement(config: Config, proved: Proved) -> Confinement:
@@ -259,7 +292,13 @@ def confinement(config: Config, proved: Proved) -> Confinement:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = config.state / "commands"
     remove_leftovers(temporary)  # what a crash has left
-    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
+    return Confinement(
+        sandbox=proved.sandbox,
+        why=f"{proved.why}. {cgroup.shown()}",
+        hidden=hidden,
+        kept=WORKSPACE_FILES,
+        temporary=temporary,
+    )
 
 
 def rules(tools: Tools, granted: Callable[[str], Collection[str]], hooks: Hooks, people: People) -> CallRules:

@@ -15,7 +15,6 @@ from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from agent.tools.background import Background
 from agent.tools.base import Tool, ToolFactory
-from agent.tools.registry import same_for_all
 from agent.window import Scale
 from bot import all_commands, catalogue, furniture
 from bot.approvals.commands import ApprovalCommands
@@ -71,6 +70,7 @@ from bot.sessions.service import Sessions
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel
+from channels.session_key import link_index
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
     from bot.gateway.server import Gateway
@@ -154,11 +154,11 @@ def _assemble(
 ) -> Service:
     """Make the parts that runs need, and connect them; then the rest."""
     names = fleet.clients(known.chosen.name)[0].name, fleet.clients(known.beating.name)[0].name
-    clock, people = given.clock, People(store, config.owners)
+    clock, people = given.clock, People(store, config.owners, link_index(config.sessions.identity_links))
     accounts = furniture.accounts(config, clock, given.channels, only_local=given.only_local)
     conversations = furniture.conversations(config, store, accounts, people)
     given, mcp = _with_mcp(config, given, store)
-    lanes = Lanes(store, clock, config.agent.max_concurrent, config.agent.subagents.max_concurrent)
+    lanes = Lanes(store, clock, people, config.agent.max_concurrent, config.agent.subagents.max_concurrent)
     outbox = furniture.outbox(config, clock, store, people, accounts, hooks)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
     rooms = furniture.rooms(config, conversations, store, outbox, clock, given.environ)
@@ -327,7 +327,8 @@ def _specs(
     accounts, people = conversations.accounts, conversations.people
     answering, beating = furniture.answerers(config, names)
     toolbox = Toolbox(
-        factories=(same_for_all(given.tools), *given.tool_factories),
+        shared=given.tools,
+        factories=given.tool_factories,
         messaging=messaging,
         scheduling=partial(ScheduleTool, jobs),
         sessions=session_tools.make(subagents),

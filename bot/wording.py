@@ -326,7 +326,7 @@ def subject(arguments: str) -> str:
     """What a call is about, on one line and without secrets: its path, or else the first text among its arguments."""
     try:
         values = dict(json.loads(arguments))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return ""
     first = next((value for value in (values.get("path"), *values.values()) if isinstance(value, str)), "")
     return one_line(mask_text(first.strip()[:1000]))

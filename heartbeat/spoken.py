@@ -19,6 +19,7 @@ _DATE = rf"(?:today|tomorrow|{_WEEKDAY})\b"
 _DAYS = rf"(?:day|weekday|weekend|{_WEEKDAY})s?\b"
 _NAMED = {"day": "*", "weekday": "mon-fri", "weekend": "sat,sun"}
 
+_MOST_SECONDS = 10_000 * 365 * 86400  # more than the calendar of dates has
 When = dict[str, str]
 
 
@@ -35,7 +36,8 @@ def read(text: str, now: int) -> tuple[When, str] | None:
 
 def _span(text: str) -> timedelta:
     found = re.findall(rf"(?:(\d[\d.]{{0,20}})\s*|\b)({_UNIT})", text, re.I)
-    return timedelta(seconds=sum(float(count or 1) * _SECONDS[unit[0].lower()] for count, unit in found))
+    seconds = sum(float(count or 1) * _SECONDS[unit[0].lower()] for count, unit in found)
+    return timedelta(seconds=min(seconds, _MOST_SECONDS))
 
 
 def _in(found: re.Match[str], now: int) -> When | None:

@@ -9,6 +9,7 @@ import zoneinfo
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from functools import cache
 
 _DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -36,6 +37,10 @@ def in_words(span: timedelta) -> str:
     return f"{count} {name}" + ("s" if count != "1" else "")
 
 
+_zones = cache(zoneinfo.available_timezones)  # it reads some hundred files
+_LONGEST_NAME = 40
+
+
 def zone_named(name: str) -> tzinfo | None:
     """Return the zone of an IANA name; None for an empty name. Raises ValueError with a sentence for people."""
     if not name:
@@ -43,7 +48,7 @@ def zone_named(name: str) -> tzinfo | None:
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        nearest = difflib.get_close_matches(name, zoneinfo.available_timezones(), 1)
+        nearest = difflib.get_close_matches(name[:_LONGEST_NAME], _zones(), 1)
         allowed = "the IANA name of a time zone, such as Europe/Berlin"
         hint = f"; nearest is {nearest[0]}" if nearest else ""
         raise ValueError(f"`{name}` is no time zone that this machine knows; allowed: {allowed}{hint}") from None

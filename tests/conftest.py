@@ -21,7 +21,7 @@ import structlog
 import watchfiles
 from hypothesis import HealthCheck, settings
 
-from tests import stalls
+from tests.stalls import WATCH
 from tests.standins.inspection import inspected
 
 pytest_plugins = ["tests.counts.plugin"]
@@ -140,15 +140,14 @@ def _stand_ins_have_no_complaint(request: pytest.FixtureRequest) -> Iterator[Non
 
 @pytest.fixture(scope="session")
 def long_steps() -> Iterator[list[str]]:
-    """Measure each step of the event loop, which makes all of them dearer."""
-    with stalls.watched() as said:
+    """Watch the event loop in all tests of this process."""
+    with WATCH.watching() as said:
         yield said
 
 
 @pytest.fixture(autouse=True)
-def _the_loop_was_free(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test in which a part of the product held the event loop for too long, where STALLS asks for it."""
-    long_steps: list[str] = request.getfixturevalue("long_steps") if os.environ.get("STALLS") else []
+def _the_loop_was_free(long_steps: list[str]) -> Iterator[None]:
+    """Fail a test in which a part of the product held the event loop for too long."""
     long_steps.clear()
     yield
     assert not long_steps, "\n".join(long_steps)

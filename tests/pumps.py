@@ -10,11 +10,15 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any
+
+import regex  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parent.parent
 HOUSES = ("agent", "bot", "channels", "heartbeat")
@@ -24,12 +28,48 @@ _PROGRAMS = ("__main__.py", "probe.py")
 _END = "\x00\u2603\n!"
 LENGTH, SHORT = 20_000, 1_000
 # How much longer four times as long a text may take before it is looked at closely: four times is right.
-_STEEP = 7
+_STEEP = 6
+# How many pumps are tried with longer texts. Seconds of processor time: up to which they are, and from which it is
+# tried with shorter texts at first.
+_CLOSELY, _DEAR, _HEAVY = 2, 0.008, 0.0002
 # Seconds of processor time: what is never looked at, and what is never waited for.
 _UNSEEN, _MOST = 0.02, 0.4
 # Seconds of processor time that nothing may take on the event loop.
 _SLOW = 0.05
 _METHODS = {"match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split"}
+# Marks and words of which texts are made that are hard to read, alone; and what such marks follow.
+_MARKS = (
+    *"<[(*_`|#-:.\\\"'1a \n",
+    *(
+        "> ",
+        "- ",
+        "a ",
+        "*]",
+        "[a](",
+        "![",
+        "||",
+        "\n|a",
+        "$$",
+        "```",
+        "<!--",
+        "<details>",
+        "://",
+        "„",
+        "\u200b",
+        "{a,",
+    ),
+)
+# What comes first, what is repeated, and perhaps what comes last.
+Pump = tuple[str, ...]
+_SECTIONS = (
+    ("<details>\n", "</details>"),
+    ("$$a\n", "\n$$"),
+    ("<!--a\n", "\n-->"),
+    ("a\n", "\n```"),
+    ("> ```\n", "\n```"),
+)
+MARKED = (*(("", mark) for mark in _MARKS), ("<", " "), *(("", pump, last) for pump, last in _SECTIONS))
+_COMPILES = re.compile(r"\bre\.[a-z]+\(")
 _CANDIDATES = "a1 -\n.<_:/A\t(é!=\"'`[*~"
 
 
@@ -47,14 +87,17 @@ def expressions() -> dict[str, tuple[re.Pattern[str], frozenset[str]]]:
     used = dict[str, tuple[re.Pattern[str], frozenset[str]]]()
     seen = set[tuple[str, int]]()
     for module, path in modules():
-        found, tree = dict[str, re.Pattern[str]](), ast.parse(path.read_text())
+        found, source = dict[str, re.Pattern[str]](), path.read_text()
         for name, value in vars(module).items():
             if isinstance(value, type) and value.__module__ == module.__name__:
                 for member, inner in vars(value).items():
                     _collect(inner, member, found)
             else:
                 _collect(value, name, found)
-        calls, anyhow = _written(tree, module, found)
+        found = {name: one for name, one in found.items() if (one.pattern, one.flags) not in seen}
+        if not found and not _COMPILES.search(source):
+            continue
+        calls, anyhow = _written(ast.parse(source), module, found)
         for name, pattern in found.items():
             bare = name.partition("[")[0]
             methods = {bare.rpartition(" ")[2]} if " " in bare else set(calls.get(bare, ())) & _METHODS
@@ -67,7 +110,7 @@ def expressions() -> dict[str, tuple[re.Pattern[str], frozenset[str]]]:
 
 
 def _collect(value: object, place: str, found: dict[str, re.Pattern[str]], depth: int = 0) -> None:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, re.Pattern | regex.Pattern):
         found.setdefault(place, value)
     elif depth > 3 or isinstance(value, type):
         return
@@ -107,12 +150,8 @@ def _written(
             calls.setdefault(node.value.id, set()).add(node.attr)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called:
             anyhow.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for inner in ast.walk(node):
-                if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.args):
-                    continue
-                if isinstance(inner.func.value, ast.Name) and inner.func.value.id == "re":
-                    _evaluate(inner, inner.func.attr, module, found)
+        elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith("re."):
+            _evaluate(node, ast.unparse(node.func).removeprefix("re."), module, found)
     return calls, anyhow
 
 
@@ -127,8 +166,10 @@ def _evaluate(call: ast.Call, method: str, module: ModuleType, found: dict[str, 
         found.setdefault(f"{call.lineno} {method}", re.compile(written, flags if isinstance(flags, int) else 0))
 
 
-def pumps(pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
+def pumps(pattern: re.Pattern[str]) -> tuple[Pump, ...]:
     """Return what comes first and what is repeated: each literal, class and group of an expression."""
+    if isinstance(pattern, regex.Pattern):
+        return *MARKED, *(("", word) for word in re.findall(r"[A-Z]{3,}", pattern.pattern))
     made = dict[tuple[str, str], None]()
     whole = _sample(_parser.parse(pattern.pattern, pattern.flags), "", {}, made)
     made |= {("", whole): None} | {("", pump): None for _, pump in made}
@@ -218,51 +259,74 @@ def _late(*_: object) -> None:
     raise _LateError
 
 
-def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """Return the least processor time that some work took, at most `_MOST`; what it raises is no matter."""
-    least = _MOST
+def seconds(work: Callable[[], object]) -> float:
+    """Return the processor time that some work took, at most `_MOST`; what it raises is no matter.
+
+    It is that of the thread: the clock of the process stands still between ticks while the timer is set.
+    """
     before = signal.signal(signal.SIGVTALRM, _late)
-    for _ in range(times):
-        signal.setitimer(signal.ITIMER_VIRTUAL, _MOST)
-        start = time.process_time()
-        try:
-            with contextlib.suppress(Exception):
-                work()
-            least = min(least, time.process_time() - start)
-        except _LateError:
-            pass
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    signal.signal(signal.SIGVTALRM, before)
-    return least
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST)
+    start = time.thread_time()
+    try:
+        with contextlib.suppress(Exception):
+            work()
+        return min(_MOST, time.thread_time() - start)
+    except _LateError:
+        return _MOST
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
-def slow(work: Callable[[str], object], first: str, pump: str, length: int = LENGTH) -> str:
+_NUMBERS = count()
+
+
+def took(work: Callable[[str], object], made: Pump, size: int, times: int = 1) -> float:
+    """Return the least time for a text of about this size. No text is given twice: some parsers remember the last."""
+    first, pump, *last = made
+    text = first + pump * (size // len(pump)) + "".join(last)
+    return min(seconds(partial(work, f"{text}{next(_NUMBERS)}{_END}")) for _ in range(times))
+
+
+def slow(work: Callable[[str], object], made: Pump, length: int = LENGTH) -> str:
     """Say how a text of a pump takes more than thrice as long when it is twice as long; empty: it does not."""
-
-    def took(size: int, times: int = 1) -> float:
-        text = first + pump * (size // len(pump)) + _END
-        return seconds(lambda: work(text), times)
-
-    least, most = took(SHORT // 4), took(SHORT)
-    if most * (length / SHORT) ** 2 < _UNSEEN or (most < _MOST and most < _STEEP * least):
-        return ""  # too little to be seen, also if it takes four times as long for twice as much; or it does not
-    size = min(SHORT, length)
-    while took(size) < _UNSEEN and size < length:  # as long as it takes to be measured
-        size = min(length, 2 * size)
-    if (once := took(size, 3)) < _UNSEEN:
-        return ""
-    if length < LENGTH and took(length, 3) < _SLOW:
+    if length < LENGTH and took(work, made, length, 2) < _SLOW:
         return ""  # nobody gives it more
-    twice = took(2 * size, 3)
-    if twice > 3 * once and (twice >= _MOST or took(4 * size, 2) > 3 * min(twice, _MOST / 3.1)):  # no accident
-        return f"{once:.3f} s for {size} characters, {twice:.3f} s for twice as many"
-    return ""
+    size = min(SHORT, length)
+    while took(work, made, size) < _UNSEEN and size < length:  # as long as it takes to be measured
+        size = min(length, 2 * size)
+    if (once := took(work, made, size, 3)) < _UNSEEN:
+        return ""
+    twice = took(work, made, 2 * size, 3)
+    if twice <= 3 * once or (twice < _MOST and took(work, made, 4 * size, 2) <= 3 * min(twice, _MOST / 3.1)):
+        return ""  # or an accident
+    return f"{made[0][:30]!r} + {made[1][:30]!r} * n: {once:.3f} s for {size} characters, {twice:.3f} s for 2 n"
 
 
-def worst(work: Callable[[str], object], made: Collection[tuple[str, str]], length: int = LENGTH) -> str:
-    """Say with which pump some work is slow, if it is with one."""
-    for first, pump in made:
-        if said := slow(work, first, pump, length):
-            return f"{first[:30]!r} + {pump[:30]!r} * n: {said}"
+def worst(work: Callable[[str], object], made: Collection[Pump], length: int = LENGTH) -> str:
+    """Say with which pump some work is slow, if it is with one.
+
+    Each is tried with short texts; the steepest ones then with longer ones, for as long as they take little.
+    """
+    steep = list[tuple[float, int, Pump]]()
+    for one in made:
+        size = min(SHORT, length)
+        if (quarter := took(work, one, size // 4)) > _HEAVY:
+            size = size // 4
+            most, quarter = quarter, took(work, one, size // 4)
+        elif (most := took(work, one, size)) * (length / size) ** 2 < _UNSEEN:
+            continue  # too little to be seen, also if it takes four times as long for twice as much
+        if (
+            most > _STEEP * quarter
+            and most > _STEEP * took(work, one, size // 4, 3)
+            and (said := slow(work, one, length))
+        ):
+            return said
+        steep.append((most / quarter, size, one))
+    for _, size, one in sorted(steep, reverse=True)[:_CLOSELY]:
+        most = took(work, one, size)
+        while most < _DEAR and 4 * size <= length:
+            size, least, most = 4 * size, most, took(work, one, 4 * size)
+            if most > _STEEP * max(least, took(work, one, size // 4)) and (said := slow(work, one, length)):
+                return said
     return ""

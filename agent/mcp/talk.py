@@ -85,14 +85,13 @@ class Talk:
 
         result = await self._session.call_tool(shown.name, arguments, progress_callback=progress)
         structured = result.structured_content
-        if not result.content and structured is not None:
-            return self._output((json.dumps(structured, ensure_ascii=False),), is_error=bool(result.is_error))
-        return self._output(result.content, is_error=bool(result.is_error))
+        content = result.content if result.content or structured is None else (structured,)
+        return await self._output(content, is_error=bool(result.is_error))
 
     async def _resource(self, arguments: dict[str, Any]) -> ToolOutput:
         if uri := arguments.get("uri"):
             read = await self._session.read_resource(str(uri))
-            return self._output([_content(one) for one in read.contents])
+            return await self._output([_content(one) for one in read.contents])
         lines = list[str]()
         async for page in _pages(self._session.list_resources):
             lines += [f"{one.uri} {one.title or one.name}: {one.description or ''}" for one in page.resources]
@@ -103,13 +102,13 @@ class Talk:
         except MCPError:  # a server need not have them
             templates = []
         lines += [f"{one.uri_template} {one.title or one.name}: {one.description or ''}" for one in templates]
-        return self._output(("\n".join(lines) or "There are none.",))
+        return await self._output(("\n".join(lines) or "There are none.",))
 
     async def _prompt(self, arguments: dict[str, Any]) -> ToolOutput:
         if name := arguments.get("name"):
             given = {key: str(value) for key, value in (arguments.get("arguments") or {}).items()}
             got = await self._session.get_prompt(str(name), given)
-            return self._output([part for one in got.messages for part in (f"[{one.role}]", one.content)])
+            return await self._output([part for one in got.messages for part in (f"[{one.role}]", one.content)])
         lines = list[str]()
         async for page in _pages(self._session.list_prompts):
             for one in page.prompts:
@@ -117,16 +116,19 @@ class Talk:
                 lines.append(f"{one.name}({takes}): {one.description or one.title or ''}")
             if len(lines) >= _MOST_LISTED:
                 break
-        return self._output(("\n".join(lines) or "There are none.",))
+        return await self._output(("\n".join(lines) or "There are none.",))
 
-    def _output(self, content: Iterable[Any], *, is_error: bool = False) -> ToolOutput:
+    async def _output(self, content: Iterable[Any], *, is_error: bool = False) -> ToolOutput:
+        return await asyncio.to_thread(self._made, content, is_error)
+
+    def _made(self, content: Iterable[Any], is_error: bool) -> ToolOutput:
         texts, images = list[str](), list[Image]()
         for one in content:
             image = _image(one) if isinstance(one, types.ImageContent) and len(images) < _MOST_IMAGES else None
             if image is not None:
                 images.append(image)
             else:
-                texts.append(one if isinstance(one, str) else _told(one))
+                texts.append(_told(one))
         whole = "\n".join(texts)
         if len(whole) > _LONGEST_RESULT:
             whole = f"{whole[:_LONGEST_RESULT]}\n[the rest of {len(whole)} characters is left out]"
@@ -155,6 +157,8 @@ def _wrong_with(schema: str) -> str:
         validator_for(found).check_schema(found)
     except SchemaError as error:
         return str(error.message)
+    except RecursionError:
+        return "it is nested too deeply"
     return ""
 
 
@@ -181,8 +185,12 @@ def _image(one: types.ImageContent) -> Image | None:
     return Image(mime, one.data) if mime and len(content) <= MAX_IMAGE_BYTES else None
 
 
-def _told(one: types.ContentBlock) -> str:
+def _told(one: types.ContentBlock | dict[str, Any] | str) -> str:
     match one:
+        case str():
+            return one
+        case dict():
+            return json.dumps(one, ensure_ascii=False)
         case types.TextContent():
             return one.text
         case types.ResourceLink():

@@ -111,7 +111,7 @@ def of_unfinished(head: bytes, secrets: Iterable[str]) -> ModelError:
     """
     try:
         payload = json.loads(head)
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None
     if isinstance(payload, dict) and payload.get("error"):
         return of_payload(payload, secrets)

@@ -29,6 +29,7 @@ _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGC
 _LOOK_SECONDS = 0.25  # between checks of the bounds
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PASSED = 3
+_MOST_ADDRESSES = 64 * 1024**3  # where no cgroup counts them, page tables take 1/512 of that
 
 
 def main(given: int, folder: int) -> None:
@@ -51,9 +52,13 @@ def main(given: int, folder: int) -> None:
     if bounds:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bounds["file"], bounds["file"]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    free = _free()
+    group, free = launch["group"], _free()
+    if bounds and not group and hasattr(resource, "RLIMIT_AS"):
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+    _move(group["enter"] if group else [])
     own = _start(launch, given)
+    _move(group["leave"] if group else [])  # so that the gate is not killed with the command
     os.close(given)  # so that a writer learns when nobody reads any more
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)  # so that the output ends with the processes of the command
@@ -65,9 +70,9 @@ def main(given: int, folder: int) -> None:
         except ChildProcessError:
             return
         if ended == own:
-            _report(os.waitstatus_to_exitcode(status), why)
+            _report(os.waitstatus_to_exitcode(status), why or _killed(group, bounds))
         elif not ended:
-            why = why or (_passed_bound(bounds, free) if bounds else "")
+            why = why or _killed(group, bounds) or (_passed_bound(bounds, free) if bounds else "")
             if not why and launch["leashed"] and _is_alone():
                 why = "nobody waits for it"
             for child in _children(os.getpid()) if why else ():  # their children become ours as they die
@@ -101,6 +106,26 @@ def _start(launch: "dict[str, Any]", given: int) -> int:
         setsigmask=(),
         setsigdef=(*_SIGNALS, signal.SIGCHLD),
     )
+
+
+def _move(files: list[str]) -> None:
+    """Move this process into the control groups of these files."""
+    for name in files:
+        with open(name, "w") as file:
+            file.write("0")
+
+
+def _killed(group: "dict[str, list[str]] | None", bounds: dict[str, int]) -> str:
+    """Say that the kernel has killed something in the group for lack of memory; empty: it has not."""
+    for name in group["events"] if group else ():
+        try:
+            with open(name) as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue  # of another version
+        if any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines):
+            return f"it used more than {bounds['memory'] // 1024**2} MB of memory"
+    return ""
 
 
 def _pause(looks: bool) -> None:
@@ -139,7 +164,7 @@ def _passed_bound(bounds: dict[str, int], free: int) -> str:
         pid = left.pop()
         count += 1
         left += _children(pid)
-        memory += sum(_numbers(f"/proc/{pid}/statm")[1:2]) * _PAGE
+        memory += sum(_numbers(f"/proc/{pid}/statm")[1:2]) * _PAGE + _page_tables(pid)
     if count > bounds["processes"]:
         return f"it had more than {bounds['processes']} processes"
     if memory > bounds["memory"]:
@@ -147,6 +172,15 @@ def _passed_bound(bounds: dict[str, int], free: int) -> str:
     if free - _free() > bounds["disk"]:
         return f"the disk lost more than {bounds['disk'] // 1024**2} MB meanwhile"
     return ""
+
+
+def _page_tables(pid: int) -> int:
+    """Return the bytes that a process's page tables take; 0 where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("VmPTE:"))
+    except (OSError, ValueError):
+        return 0
 
 
 def _is_alone() -> bool:

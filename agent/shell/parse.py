@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MAX_CHARACTERS = 8_000
+# The most signs of a command that the grammar takes long to read in great numbers, each time as long as all before it.
+_MAX_SIGNS = 500
 _MAX_NODES = 6_000
 _MAX_DEPTH = 40
 
@@ -24,6 +26,7 @@ _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;|&])", re.
 _REST_OF_LINE = re.compile(r"[\w ./|&;<>,:=@%+-]*\n", re.ASCII)
 _SUBSTITUTION = re.compile(r"[$<]\(|`")  # inside of one, old shells end a here-document elsewhere
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_SIGNS = re.compile(r"[|<(]")
 _EXPANDS = re.compile(r"[`\\]|\$[^A-Za-z_\s]")
 
 
@@ -44,7 +47,7 @@ def parse(command: str, folder: str, home: str | None) -> Parsed:
         parsed.misses.append("The command is not valid text.")
         return parsed
     try:
-        if len(command) > MAX_CHARACTERS:
+        if len(command) > MAX_CHARACTERS or len(_SIGNS.findall(command)) > _MAX_SIGNS:
             raise Disagreement("The command is too long to be analysed.")
         source = _without_heredocs(source, parsed)
         root = _tree(source)

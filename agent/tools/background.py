@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.errors import ToolError
-from agent.sandbox.base import repositories
+from agent.sandbox.kept import repositories
 from agent.shell import Level
 from agent.tools.base import CallContext
 from agent.tools.leftovers import start_time

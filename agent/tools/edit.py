@@ -5,6 +5,7 @@ as they are, and so do line ends. A mistake of the model changes nothing; the er
 """
 
 import difflib
+import heapq
 
 from pydantic import Field
 
@@ -18,6 +19,7 @@ _AROUND = 2  # lines shown before and after a change
 _SHOWN_LINES = 30
 _SHOWN = 200  # characters shown of a line
 _COMPARED_LINES = 5000  # lines of a file that are searched for the most similar one
+_COMPARED_CLOSELY = 20
 _TOLD = 10  # places whose line numbers are named
 
 
@@ -115,7 +117,14 @@ def _nearest(before: bytes, old: str) -> str:
                 if line != asked:
                     return f"White space differs: line {number} is {_told(line)}, old_string has {_told(asked)}."
     longest = max(wanted, key=len)[:_SHOWN]
-    near = difflib.get_close_matches(longest, {line[:_SHOWN]: None for line in lines}, 1)
+    compared = difflib.SequenceMatcher(b=longest)
+
+    def likeness(line: str) -> float:  # at the most: the real one takes long
+        compared.set_seq1(line)
+        return compared.quick_ratio()
+
+    likely = heapq.nlargest(_COMPARED_CLOSELY, {line[:_SHOWN]: None for line in lines}, likeness)
+    near = difflib.get_close_matches(longest, likely, 1)
     if not near:
         return "Nothing there is like it: read the file again."
     number = next(number for number, line in enumerate(lines, 1) if line[:_SHOWN] == near[0])

@@ -253,11 +253,15 @@ class ExecTool(Tool[ExecParameters]):
         """Return the process to start. Raises ToolError."""
         argv, environment = (self._shell, "-c", parameters.command), {**self._environment, **parameters.env}
         try:
-            return await asyncio.to_thread(
+            launch = await asyncio.to_thread(
                 self._confinement.launch, level, self._workspace.root, folder, environment, argv
             )
         except OSError as error:
             raise _not_started(error) from error
+        if launch.bounds is None or level == "look" or self._workspace.guard is None:
+            return launch
+        bounds, most = launch.bounds, await asyncio.to_thread(self._workspace.guard.left)
+        return replace(launch, bounds=replace(bounds, disk=min(bounds.disk, most), file=min(bounds.file, most)))
 
     def _traced(self, level: Level, origins: Origins, *, goes_on: bool) -> Traced:
         """Return what follows a command. What one that goes on will have read is not known yet."""

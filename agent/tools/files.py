@@ -20,7 +20,7 @@ from agent.documents import NotRead, is_document, pages_of
 from agent.errors import ToolError
 from agent.file_names import HEARTBEAT, KEPT
 from agent.message import Provenance, ToolOutput, merged
-from agent.sandbox.base import ROOMS
+from agent.sandbox.kept import ROOMS
 from agent.tools.base import CallContext, P, Parameters, Sink, Tool
 from agent.tools.lineage import FileState, Lineage, Origins, state_of
 from agent.tools.workspace import IsFolder, Workspace

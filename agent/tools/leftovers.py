@@ -17,6 +17,7 @@ _PROC = Path("/proc")
 _STATE = 3 - 3  # field 3 of /proc/<pid>/stat is the first after the name
 _PARENT = 4 - 3
 _START_TIME = 22 - 3
+_RESIDENT = 24 - 3
 _ROUNDS = 50
 _PAUSE = 0.001
 _LAST_SECONDS = 2.0
@@ -61,6 +62,18 @@ def signal_below(leader: int, number: signal.Signals) -> bool:
             if parents[pid] != leader:
                 _send(pid, number)
     return len(seen) > 1
+
+
+def memory_below(leader: int) -> int:
+    """Return how many bytes of memory the processes below `leader` hold; 0 on other systems than Linux."""
+    found = {}
+    for pid in (int(name) for name in os.listdir(_PROC) if name.isdecimal()) if _PROC.exists() else ():
+        if fields := _status(pid):
+            found[pid] = int(fields[_PARENT]), int(fields[_RESIDENT])
+    pages, above = 0, {leader}
+    while above := {pid for pid, (parent, _) in found.items() if parent in above}:
+        pages += sum(found[pid][1] for pid in above)
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def end_tree(leader: int, gone: Callable[[], bool]) -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 from agent.removal import remove_apart
 from agent.sandbox import writing
 from agent.sandbox.base import Launch, start_gate
+from agent.sandbox.cgroup import Group, groups
+from agent.tools import low_memory
 from agent.tools.leftovers import end_tree, signal_below
 
 _CHUNK = 64 * 1024
@@ -30,6 +32,8 @@ _DEATH_SECONDS = 0.05  # a killed process takes a millisecond, unless the kernel
 
 class GatedProcess:
     """One command, as a context manager to be entered at once. After the block all its processes have ended."""
+
+    _group: Group | None = None
 
     def __init__(
         self,
@@ -58,6 +62,7 @@ class GatedProcess:
         self._gate_ended = asyncio.Event()
         self._ended = False
         self._writing = writing.begin(launch.room) if launch.room else None
+        self._groups = groups()
         self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
         self._input: int | None = None
@@ -66,9 +71,11 @@ class GatedProcess:
         else:
             read_from = _opened(given)
         try:
+            self._join_group(launch)
             self._popen = start_gate(gate, read_from, writer, folder, errors)
-            self._gate.sendall(launch.plan())
+            self._gate.sendall(launch.plan(self._group.plan() if self._group else None))
         except BaseException:
+            self._leave_group()
             self._gate.close()
             os.close(self._reader)
             self.close_input()
@@ -86,6 +93,12 @@ class GatedProcess:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._gate, self._hear)
         loop.add_reader(self._reader, self._read)
+        low_memory.watch(self)
+
+    def kill(self, why: str) -> None:
+        """Kill all its processes; why: what people and the model are told."""
+        self.why = self.why or why
+        signal_below(self.pid, signal.SIGKILL)
 
     async def __aenter__(self) -> "GatedProcess":
         return self
@@ -144,6 +157,7 @@ class GatedProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)  # it is not reaped yet: the pid means nobody else
             self._ended = True
+            low_memory.forget(self)
         await at_most(_DEATH_SECONDS, self._gate_ended.wait())
         code = self._popen.poll()
         return code if self._status is None else self._status
@@ -175,6 +189,16 @@ class GatedProcess:
             self._popen.wait(_DEATH_SECONDS)  # killed already: it takes a millisecond
         except subprocess.TimeoutExpired:  # but not on a busy machine, and somebody has to take its status
             threading.Thread(target=self._popen.wait, daemon=True).start()
+        self._leave_group()
+
+    def _join_group(self, launch: Launch) -> None:
+        if self._groups and launch.bounds:
+            with suppress(OSError):  # such as too many groups; then the gate bounds it as it can
+                self._group = self._groups.make(launch.bounds)
+
+    def _leave_group(self) -> None:
+        if self._groups and self._group:
+            self._groups.remove(self._group.folders)
 
     def _has_written(self) -> None:
         if self._writing is not None:
@@ -186,7 +210,7 @@ class GatedProcess:
         try:
             while said := self._gate.recv(_CHUNK):
                 status, _, why = said.decode().strip().partition(" ")
-                self._status, self.why = int(status), why
+                self._status, self.why = int(status), why or self.why
                 self._command_ended.set()
         except BlockingIOError:
             return False

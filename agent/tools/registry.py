@@ -3,14 +3,13 @@
 A pattern of a rule is a tool's name in any case, in which `*` stands for anything, or the name of a group.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agent.tools.base import Tool, ToolFactory
+from agent.shares import Places
+from agent.tools.base import Tool
 from agent.tools.conversation import AskPersonTool, StaySilentTool
 from agent.tools.edit import EditTool
 from agent.tools.exec import ExecTool
@@ -98,16 +97,11 @@ def is_further(pattern: str) -> bool:
     return "*" in FURTHER or any(pattern.lower() == one or pattern.lower().startswith(f"{one}_") for one in FURTHER)
 
 
-def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
-    """Return a factory of tools that all runs share."""
-    return lambda run: nullcontext(tools)
-
-
 def tools_for(
     workspace: Workspace,
     *,
     commands: Sequence[Tool[Any]] = (),
-    searches: asyncio.Semaphore | None = None,
+    searches: Places | None = None,
     lineage: Lineage | None = None,
     skill_home: SkillHome | None = None,
 ) -> tuple[Tool[Any], ...]:

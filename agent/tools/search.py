@@ -17,6 +17,7 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import Provenance, ToolOutput, merged
+from agent.shares import Places
 from agent.tools.base import CallContext, P, Parameters, Tool
 from agent.tools.files import unknown
 from agent.tools.lineage import FileState, Lineage, state_of
@@ -127,17 +128,15 @@ class _SearchTool(Tool[P]):
 
     parallel_safe = True
 
-    def __init__(
-        self, workspace: Workspace, lineage: Lineage | None = None, places: asyncio.Semaphore | None = None
-    ) -> None:
+    def __init__(self, workspace: Workspace, lineage: Lineage | None = None, places: Places | None = None) -> None:
         """lineage: knows what the files were made from; by default nothing is known of them. places: bounds the
         searches of all tools; by default this tool has its own bound."""
         self._workspace = workspace
         self._lineage = lineage or Lineage()
-        self._places = places or asyncio.Semaphore(AT_ONCE)
+        self._places = places or Places(AT_ONCE)
 
     async def _search(self, parameters: _Parameters, find: Callable[[_Search], None]) -> ToolOutput:
-        async with self._places:
+        async with self._places.place():
             search = _Search(self._workspace, parameters)
             try:
                 await asyncio.to_thread(find, search)

@@ -12,12 +12,12 @@ import os
 import stat
 import threading
 import unicodedata
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from agent.errors import ToolError
 from agent.file_names import KEPT
@@ -77,6 +77,22 @@ class Folder:
         return os.fdopen(_open_file(self.fd, name, "/".join((*self.parts, name))), "rb")
 
 
+class Guard(Protocol):
+    """Bounds what a workspace may take of the disk."""
+
+    def check(self, more: int, *, walks: bool = True) -> None:
+        """Count bytes that are about to be written. Raises WorkspaceError if there is no room for them.
+
+        walks: whether it may block for as long as it takes to walk through the workspace.
+        """
+
+    def left(self) -> int:
+        """Return how many bytes a command may write. Blocks. Raises WorkspaceError if it may write none."""
+
+    async def make_room(self, more: int, run: Callable[..., Awaitable[int]]) -> None:
+        """Make room for so many bytes, if that can be done. run: runs a function in a thread."""
+
+
 class Workspace:
     """Files below `root`. All methods raise WorkspaceError, and all but `write` block, so they belong in a thread.
 
@@ -89,6 +105,8 @@ class Workspace:
         self._base = base.resolve()
         self._room = room
         self.root = self._base.joinpath(*room)
+        # Bounds what is written; None: nothing but the disk does.
+        self.guard: Guard | None = None
         self._names = {self.root, Path(os.path.abspath(base)).joinpath(*room)}
 
     def relative(self, path: str) -> tuple[str, ...]:
@@ -170,6 +188,8 @@ class Workspace:
     def extend(self, path: str, data: bytes) -> None:
         """Append to a file, which is made when missing (0600). After a crash a part of the data may be missing."""
         *above, name = self.relative(path)
+        if self.guard is not None:
+            self.guard.check(len(data), walks=False)
         with _plain_errors(path), self.descend(tuple(above), create=True) as folder:
             fd = _open_file(folder, name, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             with os.fdopen(fd, "ab") as file:
@@ -184,6 +204,8 @@ class Workspace:
         already or never will be.
         """
         withdrawn = threading.Event()
+        if self.guard is not None:
+            await self.guard.make_room(len(content), asyncio.to_thread)
         try:
             return await asyncio.to_thread(self.write_now, path, content, mode, change, withdrawn)
         except asyncio.CancelledError:
@@ -222,6 +244,8 @@ class Workspace:
                 content = change(before, content)
             if len(content) > MAX_FILE_BYTES:
                 raise WorkspaceError(f"{shown}: would be {len(content):,} bytes; {MAX_FILE_BYTES:,} are allowed.")
+            if self.guard is not None and len(content) > len(before or b""):  # what makes a file smaller always may
+                self.guard.check(len(content) - len(before or b""))
             _replace(folder, parts[-1], content, 0o600 if old is None else old, withdrawn)
         return Written(shown, created=old is None, size=len(content))
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from agent.message import Provenance, ToolOutput
+from agent.shares import Places
 from agent.tools.base import CallContext, Parameters, Sink, Tool
 from agent.tools.registry import WEB_FETCH, WEB_SEARCH
 from agent.web.fence import addresses, fenced
@@ -46,7 +47,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
 
     def __init__(self, fetcher: Fetcher, kept: Kept, most: tuple[int, int] = (2, 20)) -> None:
         """most: how many addresses that only text from outside names are followed unasked, of a host and in a task."""
-        self._fetcher, self._kept, self._places = fetcher, kept, asyncio.Semaphore(AT_ONCE)
+        self._fetcher, self._kept, self._places = fetcher, kept, Places(AT_ONCE)
         self._of_host, self._of_task = most
 
     async def run(self, parameters: WebFetchParameters, context: CallContext) -> ToolOutput:
@@ -55,7 +56,7 @@ class WebFetchTool(Tool[WebFetchParameters]):
         origins = (Provenance("web", urlsplit(address).hostname or address[:100]),)
         if said := self._kept.get(address):
             return ToolOutput(text=said, origins=origins)
-        async with self._places:
+        async with self._places.place():
             answer = await self._fetcher.get(address)
             said = fenced("web-page", await readable(answer), answer.address)
         if answer.status >= 300:

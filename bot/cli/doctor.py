@@ -34,6 +34,8 @@ from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
 from bot.hooks.found import find
+from bot.runs.guest_disk import over_limit
+from bot.runs.rooms import of_one_person
 from bot.skills.shelf import FOLDER, scan, why_unused
 from bot.telemetry.redact import Redactor
 from channels.settings import AccountSection, Proof
@@ -78,6 +80,9 @@ async def examine(as_json: bool, config: Config) -> int:
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
         found += await _try_all(config, environ)
     found.append(await _held(config, sandbox))
+    together = of_one_person(config.sessions.identity_links)
+    full = await asyncio.to_thread(over_limit, config.workspace, config.guests.disk, together)
+    found += [Finding("note", "guests", _full(name, size, config.guests.disk)) for name, size in full.items()]
     if unused is None:
         unused = await asyncio.to_thread(_unused, config, environ)
     found += [Finding("note", "skills", f"{name} is not loaded: {why}") for name, why in unused.items() if why]
@@ -124,6 +129,13 @@ async def _held(config: Config, sandbox: str) -> Finding:
         sandbox = Confinement(sandbox=proved.sandbox, why=proved.why).shown
     smaller = sandbox.startswith("none") or ONLY_LOOKS in sandbox
     return Finding("note" if smaller else "ok", "sandbox", sandbox)
+
+
+def _full(name: str, size: int, limit: int) -> str:
+    return (
+        f"{name} holds {size // 10**6:,} MB, {limit // 10**6:,} MB are allowed: its oldest media go when a file is "
+        "stored there next. Set guests.disk to keep them"
+    )
 
 
 def _unused(config: Config, environ: Mapping[str, str]) -> dict[str, str]:

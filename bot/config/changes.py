@@ -19,6 +19,7 @@ def _paths(*keys: str) -> tuple[KeyPath, ...]:
 # Keys that take effect in a running service, with all keys below them except those in `STARTED`.
 LIVE = _paths(
     "owners",
+    "guests",
     "agent.fallbacks",
     "agent.thinking",
     "agent.max_concurrent",

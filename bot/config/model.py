@@ -34,6 +34,7 @@ from bot.config.values import (
     Person,
     Platform,
     Seconds,
+    Size,
     Span,
     Thinking,
     TimeOfDay,
@@ -110,7 +111,12 @@ class Agent(Section):
     fallbacks: tuple[FallbackModel, ...] = setting((), "Models that answer while the others do not, in this order.")
     guest_models: tuple[ModelName, ...] = setting((), "The models that guests may choose; empty: all that there are.")
     thinking: Thinking = setting("auto", "How long the model may think; auto leaves it to the model.")
-    max_concurrent: Whole = setting(16, "How many runs may go on at the same time.", ge=1, le=10_000)
+    max_concurrent: Whole = setting(
+        16,
+        "How many runs may go on at the same time; guests have at most half of them, and each guest two.",
+        ge=1,
+        le=10_000,
+    )
     subagents: Subagents = setting(Subagents(), "What the model may leave to sub-agents.")
     timeout_seconds: Seconds = setting(600, "Running time of one run, over restarts.", gt=0)
     idle_timeout_seconds: Seconds = setting(
@@ -121,6 +127,12 @@ class Agent(Section):
         "auto", "A line of what was done under an answer; auto: in direct chats and terminals, on: in groups too."
     )
     drain_seconds: Seconds = setting(30, "How long runs may finish when the service is stopped.")
+
+
+class Guests(Section):
+    """What people who are no owners may take of this machine."""
+
+    disk: Size = setting(200_000_000, "How much the files of one guest or group may take; the oldest sent go first.")
 
 
 class Expiry(Section):
@@ -260,6 +272,7 @@ class Config(Section):
 
     agent: Agent = setting(Agent(), "Who answers, and within which limits.")
     owners: tuple[Person, ...] = setting((), "Who may configure and see everything.")
+    guests: Guests = setting(Guests(), "What guests may take of this machine.")
     providers: dict[str, Provider] = setting({}, "Where models are asked, by a name of your choice.")
     channels: Channels = setting(Channels(), "Where people talk to the bot.")
     sessions: Sessions = setting(Sessions(), "Which messages belong together.")

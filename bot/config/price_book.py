@@ -23,18 +23,13 @@ _PROVIDERS = {
 }
 # Seconds for one look.
 _TIMEOUT = 30.0
-# What was found, by the names of models; None: no price is known.
-_found: dict[str, Price | None] = {}
-
-
-def known(name: str) -> Price | None:
-    """Return the price that was found for a model, by its name; None without one, and before `look_up`."""
-    return _found.get(name)
+# What `look_up` has found, by the names of models; None: no price is known.
+found: dict[str, Price | None] = {}
 
 
 def is_missing(spec: ModelSpec) -> bool:
     """Whether a model has no price in the configuration, and none is to be found."""
-    return not (spec.price or _is_new(spec) or known(spec.name))
+    return not (spec.price or _is_new(spec) or found.get(spec.name))
 
 
 def look_up(specs: Sequence[ModelSpec]) -> None:
@@ -47,13 +42,13 @@ def look_up(specs: Sequence[ModelSpec]) -> None:
         answer = subprocess.run(
             command, env=few(os.environ), capture_output=True, timeout=_TIMEOUT, check=True, text=True
         ).stdout
-        _found.update({name: Price(**price) if price else None for name, price in json.loads(answer).items()})
-    except (OSError, ValueError, subprocess.SubprocessError):
-        _found.update(dict.fromkeys(wanted))
+        found.update({name: Price(**price) if price else None for name, price in json.loads(answer).items()})
+    except (OSError, ValueError, RecursionError, subprocess.SubprocessError):
+        found.update(dict.fromkeys(wanted))
 
 
 def _is_new(spec: ModelSpec) -> bool:
-    return spec.provider in _PROVIDERS and spec.name not in _found
+    return spec.provider in _PROVIDERS and spec.name not in found
 
 
 _PROGRAM = """

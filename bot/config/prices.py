@@ -33,7 +33,7 @@ class Prices:
                 self._written[model] = _NOTHING if spec.api == "offline" else spec.price
             except LookupError:
                 self._written[model] = None
-        return self._written[model] or price_book.known(model)
+        return self._written[model] or price_book.found.get(model)
 
     def look_up(self, models: Iterable[str]) -> None:
         """Look for the prices of models, by their names, that the configuration does not have. Blocks."""
@@ -72,7 +72,7 @@ def price_of(spec: ModelSpec) -> Price | None:
         return _NOTHING
     if spec.price is None:
         price_book.look_up((spec,))
-    return spec.price or price_book.known(spec.name)
+    return spec.price or price_book.found.get(spec.name)
 
 
 def unpriced(config: Config, spec: ModelSpec) -> Iterator[tuple[KeyPath, str]]:

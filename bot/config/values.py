@@ -26,6 +26,7 @@ SCHEDULE = "schedule"
 
 _SHORTEST_TOKEN = 16
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d)", re.ASCII)
+_SIZE = re.compile(r"^(\d{1,9}) ?([KMG])B$", re.ASCII)
 _DAY = 24 * 60
 _DURATION_PATTERN = r"^(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?$"
 
@@ -39,6 +40,14 @@ def _to_seconds(value: object) -> object:
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     raise refused("a number of seconds, or a duration such as 45s, 30m or 1h30m")
+
+
+def _to_bytes(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if not isinstance(value, str) or not (found := _SIZE.fullmatch(value)):
+        raise refused("a size such as 200MB or 2GB, or a number of bytes")
+    return int(found[1]) * {"K": 10**3, "M": 10**6, "G": 10**9}[found[2]]
 
 
 def _to_span(value: object) -> object:
@@ -140,6 +149,13 @@ Seconds = Annotated[
     BeforeValidator(_to_seconds),
     Field(strict=True, ge=0, le=10**9, allow_inf_nan=False),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DURATION_PATTERN}]}),
+]
+
+# A size of files in bytes, such as 200MB.
+Size = Annotated[
+    int,
+    BeforeValidator(_to_bytes),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _SIZE.pattern}]}),
 ]
 
 # A duration whose unit has to be written.

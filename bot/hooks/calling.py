@@ -69,7 +69,7 @@ async def post(url: str, clean: Callable[[str], str], event: HookEvent) -> objec
 def _answer(data: bytes) -> object:
     try:
         said = json.loads(data) if data.strip() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"it answered {data.decode(errors='replace').strip()!r:.80}, which is no JSON") from None
     return _as_ours(said) if isinstance(said, dict) else said
 

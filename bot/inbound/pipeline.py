@@ -134,14 +134,14 @@ class Pipeline:
     def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
         """Wake the sessions in which people write; returns which. Not while commands come: those act first."""
         written = [
-            item.session_key
+            (item.session_key, item.message)
             for item in items
             if isinstance(item, AcceptedMessage)
             and item.message.kind in CLAIMED - BACKGROUND
             and item.state == "waiting"
             and not (item.delay or item.follows or item.behind)
         ]
-        return {session_key for session_key in written if session_key and self.lanes.wake_early(session_key)}
+        return {key for key, message in written if key and self.lanes.wake_early(key, message)}
 
     def _decide(self, item: Incoming) -> Accepted:
         item = cleaned(item)
@@ -175,7 +175,7 @@ class Pipeline:
             return
         if item.delay and message.kind in CLAIMED:
             background = message.kind in BACKGROUND
-            self.lanes.wake_later(item.session_key, background, answer.ready_at, answer.wait)
+            self.lanes.wake_later(item.session_key, background, answer.ready_at, answer.wait, message)
         elif message.kind in BACKGROUND | CARRIED_OUT or item.session_key not in woken:
             self.begin(answer.seq, item.session_key, message)
 
@@ -184,7 +184,7 @@ class Pipeline:
         if message.kind in CARRIED_OUT:
             self.runner.begin(seq, session_key, message)
         elif message.kind in CLAIMED:
-            self.lanes.wake(session_key, background=message.kind in BACKGROUND)
+            self.lanes.wake(session_key, message.kind in BACKGROUND, message)
 
     def _name(self, origin: Origin, reason: Cause | None) -> None:
         """Once each: whoever mistook an id in the configuration finds the right one in the log."""

@@ -35,11 +35,11 @@ def pieces(text: str) -> Iterator[Piece]:
     first, over = 0, ""
 
     def ended() -> Iterator[Piece]:
-        whole = "\n".join(begun)
+        whole, begin = "\n".join(begun), first
         for at in range(0, len(whole), LONGEST):
-            begin = first + whole.count("\n", 0, at)
             part = whole[at : at + LONGEST]
             yield Piece(begin, begin + part.rstrip("\n").count("\n"), part.strip(), over)
+            begin += part.count("\n")
         begun.clear()
 
     for number, line in enumerate(text.splitlines() if "\r" in text else text.split("\n"), 1):

@@ -4,22 +4,27 @@ The store holds the same durably. `People` is loaded from the store before messa
 change, so that each message can be judged without awaiting.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from bot.people.access import LOCAL, LetInBy, is_trusted
+from bot.people.access import LOCAL, OWNER, LetInBy, is_trusted
 from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundMessage, Origin, Place
+
+# The name of the owners whom the terminal, the socket or the token vouches for, and for whom heartbeat turns are.
+_LOCAL = f"http:{OWNER}"
 
 
 class People:
     """The people and chats that the bot knows. "channel:id" names a person.
 
-    owners: the owners that the configuration names, each as "channel:id".
+    owners: the owners that the configuration names, each as "channel:id". links: the name of each person with several
+    ids, by these.
     """
 
-    def __init__(self, store: Store, owners: Collection[str]) -> None:
+    def __init__(self, store: Store, owners: Collection[str], links: Mapping[str, str] | None = None) -> None:
         self._store = store
+        self._links = links or {}
         # The owners of the configuration, who stay owners whatever the store says.
         self.configured = tuple(dict.fromkeys(owners))
         # All owners: these, and those whom an owner has made one.
@@ -104,6 +109,21 @@ class People:
     def owns(self, name: str) -> bool:
         """Return whether the person named as "channel:id" is an owner."""
         return name in self._owners
+
+    @property
+    def owner_names(self) -> Sequence[str]:
+        """Return the names of all owners, as `share_of` takes them."""
+        return (_LOCAL, *self._owners)
+
+    def share_of(self, names: Sequence[str]) -> str:
+        """Return whose share of the places (`agent/shares`) serves those who wrote, each named as "channel:id".
+
+        That is an owner's if one of them is an owner, else the first guest's. A guest with several ids is one guest,
+        and so are all programs that have neither the token nor the socket.
+        """
+        if any(name in self._owners or name == _LOCAL or name.startswith("console:") for name in names):
+            return ""
+        return f"person {self._links[names[0]]}" if names[0] in self._links else names[0]
 
     def has_guests(self, channel: str) -> bool:
         """Return whether somebody who is no owner was let in by a code on a channel."""

@@ -37,6 +37,16 @@ class TurnKind(StrEnum):
 
 # Kinds of turns that no person asked for just now.
 BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)
+# For whom a turn is to be claimed, and what tells that by the names of those who wrote what its session has to run.
+Serves = tuple[str, Callable[[Sequence[str]], str]]
+
+
+class OtherPeople(Exception):
+    """The next turn of a session is not for those for whom it was to be claimed, but for `who`."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(who)
+        self.who = who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,6 +180,8 @@ class Reload:
         specs.rules = furniture.rules(config.tools, self.runs.requests.grants.of, self.hooks, people)
         specs.compaction = config.compaction.rules()
         specs.rooms.refurnish(self.furnishing(config))
+        if specs.rooms.disk is not None:
+            specs.rooms.disk.limit = config.guests.disk
         specs.rooms.skills.settings = config.skills
         self.memory.configure(config.memory)
         specs.prompts.light_beats = config.heartbeat.light_context

@@ -4,6 +4,7 @@ A write that has begun is always completed, its deliveries handed to the outbox 
 meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
+import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ T = TypeVar("T")
 # Errors of a call that the provider may bill even if nothing of its answer has come.
 _BILLED = (ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN)
 _HOUR = 3_600_000  # milliseconds
+_LONG = 4_000  # characters of an answer that are not cut and rendered in one step of the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,7 @@ class RunJournal:
         self.limited = dependencies.budgets.limited
         self._given, self._outbox, self._turns = dependencies, dependencies.outbox, dependencies.store.turns
         self.followed = functools.partial(self._turns.followed, turn.session_key)
-        self._replies, self._files = replies, files
-        self._beat = beat
+        self._replies, self._files, self._beat = replies, files, beat
         # Whether nobody is told what it says: what a sub-agent says last goes to the session that has started it.
         self._quiet = turn.settings.child is not None
         self._by_itself = self._quiet or turn.kind in BY_THEMSELVES
@@ -126,9 +127,8 @@ class RunJournal:
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
         alone = turn.place.kind in (ChatKind.DIRECT, ChatKind.CONSOLE)  # nobody else reads there
         self._to_owner = alone and all(map(dependencies.is_owner, turn.messages))
-        shown = self._channel is not None and beat is None
+        shown, self._verbose = self._channel is not None and beat is None, turn.settings.verbose == "on"
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
-        self._verbose = turn.settings.verbose == "on"
         self.typing, self._away = typing, turn.settings.away  # see `SessionSettings`
 
     def resume(self, context: Context) -> None:
@@ -156,8 +156,11 @@ class RunJournal:
             return
         if event.part == "text" and not self._quiet:
             self._showing.changed()
-            if blocks := self._replies.feed(event.delta):
-                await self._words(blocks)
+            for at in range(0, len(event.delta), _LONG):
+                if at:
+                    await asyncio.sleep(0)
+                if blocks := self._replies.feed(event.delta[at : at + _LONG]):
+                    await self._words(blocks)
         elif event.part == "thinking" and (thoughts := self._side_messages.think(event.delta)):
             await self._plan(thoughts)
         self._given.bus.publish(event)
@@ -170,8 +173,7 @@ class RunJournal:
         if self._beat is None:
             blocks = await self._last_blocks(step, silent=silent)
         else:
-            words = await self._beat.shown(step, silent=silent)
-            if words == HEARTBEAT_OK:
+            if (words := await self._beat.shown(step, silent=silent)) == HEARTBEAT_OK:
                 words, blocks = "", self._outbox.notice(quiet(self.turn.turn_id), HEARTBEAT_OK, self.turn.place.channel)
             else:
                 self._replies.feed(words)
@@ -197,19 +199,20 @@ class RunJournal:
         claims = step.note is not None and step.note.mark is Mark.CLAIM
         if claims and not self._replies.has_planned and not self._replies.previews:
             return ()
-        blocks = self._replies.end()
+        blocks = await asyncio.to_thread(self._replies.end) if len(ended.text) > _LONG else self._replies.end()
+        calls = step.message.tool_calls
         await self._files.save()
         if step.note is None:  # a cut one sends them with its rest
-            blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not step.message.tool_calls))
+            blocks = (*blocks, *await self._files.named(self._replies, self._notice, last=not calls))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         if failed is not None:
             said = spoken(wording.tool_failed(failed.name, failed.text))
             blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
         used = ""
-        if self._verbose and step.note is None and not step.message.tool_calls:
+        if self._verbose and step.note is None and not calls:
             used = wording.used(step.usage, self._given.budgets.prices.cost(step.message.model or "", step.usage))
-        blocks = self._side_messages.around(blocks, step.message.tool_calls, used)
+        blocks = self._side_messages.around(blocks, calls, used)
         if step.acts and self._beat is None:
             blocks = (*blocks, *await self._given.receipts.under(self.turn, ended.step, step.acts))
         return blocks
@@ -265,10 +268,8 @@ class RunJournal:
 
     @_followed_through
     async def answers(self, model: str, wanted: str) -> None:
-        away = model if model != wanted else ""
-        if away != self._away:
-            told = not (away and self._away)
-            self._away = away
+        if (away := model if model != wanted else "") != self._away:
+            told, self._away = not (away and self._away), away
             await self._given.outages.answers(self.turn, wanted, away, tell=told)
 
     @_followed_through
@@ -319,7 +320,6 @@ class RunJournal:
 
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
-        heard = self._heard // 4 if self._heard or error_kind in _BILLED else None
         self.stop_showing()
         cause, local = error_message if outcome is Outcome.FAILED else None, self.turn.place.kind in LOCAL
         if error_kind == BUDGET:
@@ -345,7 +345,7 @@ class RunJournal:
                 blocks=blocks,
                 notice=notice,
                 last=self.typing.last(failed=True),
-                heard=heard,
+                heard=self._heard // 4 if self._heard or error_kind in _BILLED else None,
             )
             self.settle()
             self.typing.stop()
@@ -361,8 +361,9 @@ class RunJournal:
         """
         if self._beat is not None or self._quiet:
             return ""
-        is_job = self.turn.kind is TurnKind.JOB
-        found = await self._given.store.schedules.firing_of(self.turn.turn_id) if is_job else None
+        found = (
+            await self._given.store.schedules.firing_of(self.turn.turn_id) if self.turn.kind is TurnKind.JOB else None
+        )
         return wording.job_failed(found[1], said) if found and found[1] else said
 
     async def _words(self, blocks: Sequence[Planned]) -> None:
@@ -381,8 +382,7 @@ class RunJournal:
         await self._plan(self._sentence(source, text))
 
     async def _sent_as(self, preview: Planned) -> str:
-        fate = await self._outbox.outcome(preview.source)
-        return fate.ids[0] if fate.ids else ""
+        return next(iter((await self._outbox.outcome(preview.source)).ids), "")
 
     def settle(self) -> None:
         """Give up what is reserved for a model call; what it has used is in the store."""

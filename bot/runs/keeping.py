@@ -43,17 +43,18 @@ class KeepingDependencies:
     hooks: Hooks = NO_HOOKS
 
 
+@dataclass(eq=False, slots=True)
 class Keeping:
-    """Persists the summaries of one transcript.
+    """Persists the summaries of one transcript."""
 
-    turn: the one by which they are made. files: of its room. state: shows what its run does.
-    """
-
-    def __init__(
-        self, given: KeepingDependencies, turn: Turn, files: Workspace, state: Callable[[Working], None]
-    ) -> None:
-        self._given, self._turn, self._files, self._state = given, turn, files, state
-        self._end = 0
+    _given: KeepingDependencies
+    # The one by which they are made.
+    _turn: Turn
+    # Of its room.
+    _files: Workspace
+    # Shows what its run does.
+    _state: Callable[[Working], None]
+    _end: int = 0
 
     async def reserve(self, model: str, most: Usage) -> None:
         """Reserve what a call may use at most. Raises BudgetReached or StoreUnavailable."""

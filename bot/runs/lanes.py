@@ -1,8 +1,9 @@
 """Lanes start runs: one at a time per session, many sessions at once, in the order in which people wrote.
 
 The queue itself is the inbox in the store. The lanes only hold a bounded number of keys of sessions that may have
-something to run; sessions beyond it are read from the store later. Beats and jobs, the background, hold at most half of
-the places for runs; sub-agents have places of their own, so that nobody waits for them.
+something to run; sessions beyond it are read from the store later. Owners come first; guests, and beats and jobs, the
+background, hold a part of the places (`agent/shares`). Sub-agents have places of their own, so that nobody waits for
+them; those of guests hold at most half of these. Whose a session is, is a guess until the claim of its turn has looked.
 
 A person does not wait for a beat or job. While one runs in a session in which somebody writes, the person's turn is
 claimed beside it, and the store lets the other turn give way (`bot/store/yielding`). If a call of a tool runs then, the
@@ -10,25 +11,32 @@ run ends apart, once it has stored the result, and counts as one of the backgrou
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
+from agent.shares import BACKGROUND, SERVED, Places, Shares
 from bot.clock import Clock
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.turns import BY_THEMSELVES, Turn
+from bot.persistence.turns import BY_THEMSELVES, OtherPeople, Turn
+from bot.runs import queues
 from bot.runs.journal import RunJournal
+from bot.runs.queues import SessionQueue
 from bot.runs.runner import PAUSE, TurnRunner
 from bot.store.store import Store
+from channels.message import InboundMessage
 from channels.session_key import CHILD, parent_of
 
 log = structlog.get_logger()
 
-# The most session keys of a row in memory; further sessions wait in the store alone.
-READY = 4096
-# The row of sub-agents.
-CHILDREN = 2
+# The rows of people, of the background and of sub-agents.
+PEOPLE, BY_ITSELF, CHILDREN = range(3)
+# What stands before the name of who holds a place, by row (`agent/shares`).
+_PREFIX = ("", BACKGROUND, "")
 
 
 @dataclass(eq=False, slots=True)
@@ -57,28 +65,27 @@ class Lanes:
     # Claims turns and executes them. To be set before `start`: its parts need the lanes to wake sessions.
     runner: TurnRunner
 
-    def __init__(self, store: Store, clock: Clock, places: int, children: int = 8) -> None:
+    def __init__(self, store: Store, clock: Clock, people: People, places: int, children: int = 8) -> None:
         self._store = store
         self._clock = clock
-        self.allow(places, children)
-        # The rows of people, of the background and of sub-agents (`_row_of`): sessions that wait for a place, each with
-        # the time up to which its messages count as ready even if the clock was set back, in milliseconds.
-        self._ready: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
+        self._people = people
+        # By row, the sessions that wait for a place and the places that they wait for.
+        self._ready, of_runs = (SessionQueue(), SessionQueue(), SessionQueue()), Shares(places)
+        self._shares, self._helpers = (of_runs, of_runs, Shares(children, each=None)), Places(places)
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
-        self._overflow: set[int] = set()  # rows with more sessions in the store
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Those that claim a person's turn in a session in which a beat or job runs.
         self._beside: dict[str, asyncio.Task[None]] = {}
         # The runs of beats and jobs that have given way and have not ended yet.
         self._apart: dict[asyncio.Task[None], RunHandle] = {}
-        self._running = [0, 0, 0]  # by row
         self._handles: dict[str, RunHandle] = {}
         self._open = self._draining = self._halted = False
         self._refilling: asyncio.Task[None] | None = None
 
     def allow(self, places: int, children: int) -> None:
         """Have at most so many runs at once, and so many of sub-agents besides; more that are under way go on."""
-        self._places, self._background_places, self._child_places = places, max(1, places // 2), children
+        self._shares[PEOPLE].places, self._shares[CHILDREN].places = places, children
+        self._helpers.allow(places)
 
     async def start(self) -> None:
         """Start runs, at first for the sessions that wait in the store."""
@@ -86,32 +93,34 @@ class Lanes:
         await self._refill()
         self._pump()
 
-    def wake(self, session_key: str, background: bool = False) -> None:
-        """Look for something to run in a session. Cheap, and harmless when there is nothing."""
-        self._line_up(session_key, background)
+    def wake(self, session_key: str, background: bool = False, by: InboundMessage | None = None) -> None:
+        """Look for something to run in a session. Cheap, and harmless when there is nothing. by: what was written."""
+        self._line_up(session_key, background, by=by)
         self._pump()
 
-    def wake_early(self, session_key: str) -> bool:
+    def wake_early(self, session_key: str, by: InboundMessage) -> bool:
         """Wake a session just before its message is accepted, so that acceptance and claim share a commit.
 
         The claim stands behind the acceptance in the queue of the store's writer. Returns False, and does nothing, when
         the session must be woken afterwards instead: while the rows are read from the store, the message may not be
         there yet.
         """
-        if not self._open or self._overflow or self._refilling or len(self._ready[0]) >= READY:
+        if not self._open or self._refilling or self._ready[PEOPLE].beyond:
             return False
-        self.wake(session_key)
-        return True
+        self._line_up(session_key, False, by=by)
+        self._pump()
+        return not self._ready[PEOPLE].beyond
 
-    def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
+    def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int, by: InboundMessage) -> None:
         """Wake a session in `wait` milliseconds, when its message is ready at the time `ready_at`.
 
         This counts before `start` as well, because nothing else would look for the message in time. When too many
         sessions wait like this, further ones are found by `sweep`.
         """
         key = (session_key, background, ready_at)
-        if not self._draining and key not in self._timers and len(self._timers) < READY:
-            self._timers[key] = asyncio.create_task(self._wake_after(*key, wait), name=f"lane-later-{session_key}")
+        if not self._draining and key not in self._timers and len(self._timers) < queues.READY:
+            after = self._wake_after(*key, wait, by)
+            self._timers[key] = asyncio.create_task(after, name=f"lane-later-{session_key}")
             self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
     def handle(self, session_key: str) -> RunHandle | None:
@@ -127,7 +136,7 @@ class Lanes:
     @property
     def idle(self) -> bool:
         """Whether nothing runs, and no session is about to run."""
-        return not self._tasks and not any(self._ready)
+        return not self._tasks and not any(ready.whose for ready in self._ready)
 
     def halt(self) -> None:
         """Cancel all runs until `go_on`, because everything is frozen; the caller has persisted that before.
@@ -177,54 +186,57 @@ class Lanes:
             handle.task.cancel()  # a turn that is still being claimed is given back by `_work`
         await asyncio.gather(*tasks, *self._timers.values(), return_exceptions=True)
 
-    def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
-        """Put a session at the end of its row, or leave it to the store when earlier sessions of the row wait there.
+    def _line_up(
+        self,
+        session_key: str,
+        background: bool,
+        until: int = 0,
+        *,
+        guess: str | None = None,
+        who: str | None = None,
+        by: InboundMessage | None = None,
+    ) -> None:
+        """Put a session at the end of its row, see `SessionQueue.add`.
 
-        until: the time up to which its messages count as ready, in milliseconds; 0: as the clock says.
+        guess, who: whose it may be or is. by: what a person wrote; without any of these it counts as an owner's.
         """
-        row = _row_of(session_key, background)
-        ready = self._ready[row]
-        if session_key in ready:
-            ready[session_key] = max(until, ready[session_key])
-        elif self._refilling is None and row not in self._overflow and len(ready) < READY:
-            ready[session_key] = until
-        else:
-            self._overflow.add(row)
+        row = CHILDREN if background and CHILD in session_key else int(background)
+        if by is not None and not background:
+            who = self._people.share_of((f"{by.origin.place.channel}:{by.origin.sender}",))
+        whose = who if who is not None else guess if guess is not None else _PREFIX[row]
+        self._ready[row].add(session_key, until, whose, sure=who is not None, settled=self._refilling is None)
 
     def _pump(self) -> None:
         """Give free places to sessions in the order in which they were woken, people before the background."""
         if not self._open:
             return
-        for session_key, handle in self._handles.items():
-            if handle.gives_way and session_key in self._ready[0] and session_key not in self._beside:
-                self._start(session_key, 0, self._ready[0].pop(session_key), self._beside)
+        people = self._ready[PEOPLE]
+        for session_key, handle in self._handles.items() if people.whose else ():
+            if handle.gives_way and session_key in people.whose and session_key not in self._beside:
+                who = people.whose[session_key]
+                if who in self._shares[PEOPLE].free((who,), instead=True):
+                    self._start(PEOPLE, (session_key, who, people.pop(session_key)), self._beside)
         for row, ready in enumerate(self._ready):
-            most = (self._places, self._background_places, self._child_places)[row]
-            for session_key in list(ready):
-                taken = len(self._tasks.keys() | self._beside.keys()) - self._running[CHILDREN]
-                if (row != CHILDREN and taken >= self._places) or (row and self._running[row] >= most):
-                    break
-                if session_key in self._tasks or session_key in self._beside:
-                    continue  # stays ready: looked at again when its run has ended
-                self._start(session_key, row, ready.pop(session_key), self._tasks)
-        if self._refilling is None and any(not self._ready[row] for row in self._overflow):
+            while ready.whose and (first := ready.next(self._shares[row], self._tasks, self._beside)):
+                self._start(row, first, self._tasks)
+        if self._refilling is None and any(ready.beyond and ready.lacks for ready in self._ready):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
 
-    def _start(self, session_key: str, row: int, until: int, tasks: "dict[str, asyncio.Task[None]]") -> None:
-        task = asyncio.create_task(self._work(session_key, row > 0, until), name=f"lane-{session_key}")
-        tasks[session_key] = task
-        self._running[row] += 1
-        task.add_done_callback(lambda done: self._left(session_key, row, done))
+    def _start(self, row: int, first: tuple[str, str, int], tasks: "dict[str, asyncio.Task[None]]") -> None:
+        session_key, who, _ = first
+        tasks[session_key] = asyncio.create_task(self._work(row, *first), name=f"lane-{session_key}")
+        self._shares[row].take(who)
+        tasks[session_key].add_done_callback(partial(self._left, row, session_key, who))
 
-    def _left(self, session_key: str, row: int, task: "asyncio.Task[None]") -> None:
+    def _left(self, row: int, session_key: str, who: str, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("lane failed", session=session_key, exc_info=error)
         for tasks in (self._tasks, self._beside):
             if tasks.get(session_key) is task:
                 del tasks[session_key]
         self._apart.pop(task, None)
-        self._running[row] -= 1
+        self._shares[row].leave(who)
         if CHILD in session_key:  # its parent may have been told of the end
             self._line_up(parent_of(session_key), True)
         self._pump()
@@ -242,16 +254,27 @@ class Lanes:
 
         A session that is woken meanwhile may be missing in the answer, so its row is marked to be read again.
         """
-        missing, self._overflow = self._overflow, set()
+        missing = [ready.beyond for ready in self._ready]
+        for ready in self._ready:
+            ready.beyond = set()
         try:
-            found = await self._store.inbox.waiting_sessions(READY)
+            found = await self._store.inbox.waiting_sessions(queues.READY, queues.READY_EACH, self._people.owner_names)
         except BaseException:
-            self._overflow |= missing
+            for ready, beyond in zip(self._ready, missing, strict=True):
+                ready.beyond |= beyond
             raise
-        if len(found) >= READY:
-            self._overflow |= {_row_of(*one) for one in found}
-        for session_key, background in found:
-            self._ready[_row_of(session_key, background)].setdefault(session_key, 0)
+        each = Counter[tuple[int, str]]()
+        for session_key, background, asker in found:
+            row = CHILDREN if background and CHILD in session_key else int(background)
+            who = _PREFIX[row] + self._people.share_of((asker,))
+            self._ready[row].put(session_key, 0, who)
+            each[row, who] += 1
+        guests = {(row, who) for row, who in each if who != _PREFIX[row]}
+        for row, who in each:
+            if (row, who) in guests and each[row, who] >= queues.READY_EACH:
+                self._ready[row].beyond.add(who)
+            if len(found) >= queues.READY and (not guests or (row, who) in guests):  # those of owners are read first
+                self._ready[row].beyond.add(queues.ALL if guests else who)
 
     def _refilled(self, task: "asyncio.Task[None]") -> None:
         self._refilling = None
@@ -262,25 +285,32 @@ class Lanes:
             return
         self._pump()
 
-    async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
+    async def _wake_after(
+        self, session_key: str, background: bool, ready_at: int, wait: int, by: InboundMessage
+    ) -> None:
         """Wait, then line the session up; its message counts as ready even if the clock was set back meanwhile."""
         await self._clock.sleep(wait / 1000)
-        self._line_up(session_key, background, ready_at)
+        self._line_up(session_key, background, ready_at, by=by)
         self._pump()
 
-    async def _work(self, session_key: str, background: bool, until: int) -> None:
+    async def _work(self, row: int, session_key: str, who: str, until: int) -> None:
         """Run one turn of a session; if there may be another, the session goes to the end of its row."""
+        background, serves = row != PEOPLE, (who.removeprefix(_PREFIX[row]), self._people.share_of)
+        SERVED.set((who, self._helpers))
         try:
-            turn = await self.runner.claim(session_key, background=background, until=until)
+            turn = await self.runner.claim(session_key, background=background, until=until, serves=serves)
+        except OtherPeople as other:
+            self._line_up(session_key, background, until, who=_PREFIX[row] + other.who)
+            return
         except StoreUnavailable:
             await self._clock.sleep(PAUSE)
-            self._line_up(session_key, background, until)
+            self._line_up(session_key, background, until, guess=who)
             return
         if turn is None:
             return
         if not self._open or self._halted:  # it was claimed before that
             await (self.runner.put_back(turn) if self._halted else self.runner.give_back(turn))
-            self._line_up(session_key, background, until)
+            self._line_up(session_key, background, until, guess=who)
             return
         if session_key in self._beside:
             self._hand_over(session_key, turn)
@@ -300,11 +330,6 @@ class Lanes:
             if self._handles.get(session_key) is handle:
                 del self._handles[session_key]
             if again:
-                self._line_up(session_key, background, until)
+                self._line_up(session_key, background, until, guess=who)
             if turn.behind:
                 self._line_up(session_key, True)
-
-
-def _row_of(session_key: str, background: bool) -> int:
-    """Return the row in which a session waits for a place, as `Lanes._line_up`."""
-    return CHILDREN if background and CHILD in session_key else int(background)

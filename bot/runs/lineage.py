@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 
 from agent.message import Provenance, merged
-from agent.sandbox.base import KEPT_FOLDERS, ROOMS
+from agent.sandbox.kept import KEPT_FOLDERS, ROOMS
 from agent.tools.files import unknown
 from agent.tools.lineage import FileState, Lineage, Origins
 from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError

@@ -95,10 +95,18 @@ class Media:
                     await shown.document(file, path, content)
                 else:
                     shown.add(message, file, path, content, words)
+        await self._tell_dropped(turn, say)
         if len(found) > MAX_FILES:
             shown.say(f"{len(found) - MAX_FILES} more were not loaded: at most {MAX_FILES} are")
         said = [Text(f"{words}\n\n") for words in shown.said]
         return Message("user", (*said, Text(FILES), *shown.parts), mark=Mark.FILES)
+
+    async def _tell_dropped(self, turn: Turn, say: Callable[[Source, str], Awaitable[None]]) -> None:
+        """Tell people, once, that older files of theirs went because there was no room for them."""
+        disk, room = self._rooms.disk, self._rooms.of(turn.session_key).name
+        if disk is not None and room and await asyncio.to_thread(disk.has_dropped, room):
+            why = f"The files here took more than {disk.limit // 10**6:,} MB"
+            await say(sentence("disk", room), f"{why}, so I deleted the oldest you sent.")
 
     async def _heard(
         self, workspace: Workspace, file: Attachment, path: str, content: bytes, until: float

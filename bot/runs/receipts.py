@@ -99,7 +99,7 @@ def _arguments(act: ToolCall) -> dict[str, str]:
     """Return the arguments of a call that are texts."""
     try:
         found: Any = json.loads(act.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
 

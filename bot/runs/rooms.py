@@ -31,6 +31,7 @@ from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
 from bot.people.accounts import Accounts
 from bot.people.people import People
+from bot.runs.guest_disk import GuestDisk
 from bot.runs.lineage import KnownFiles
 from bot.skills.shelf import Shelf
 from channels.message import SEVERAL, Place
@@ -96,6 +97,8 @@ class Rooms:
     lineage: KnownFiles = field(init=False)
     # The skills that lie in the workspace; must be set before a turn begins.
     skills: Shelf = field(init=False)
+    # Bounds what guests write; None: nothing does.
+    disk: GuestDisk | None = field(default=None, init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
     _of: dict[str, Room] = field(default_factory=dict, init=False)  # rooms by session, valid for `_revision` of people
     _revision: int = field(default=0, init=False)
@@ -138,7 +141,10 @@ class Rooms:
                 self._kept.clear()
                 self._made.clear()
             way = tuple(filter(None, room.name.split("/")))
-            self._kept[room.name] = self.furnish(room, Workspace(self.root, way))
+            workspace = Workspace(self.root, way)
+            if not room.owned and self.disk is not None:
+                workspace.guard = self.disk.guard(room.name)
+            self._kept[room.name] = self.furnish(room, workspace)
         return self._kept[room.name]
 
     def overflow_of(self, session_key: str) -> Overflow:
@@ -211,6 +217,17 @@ class Rooms:
 def channel_of(room: Room) -> str:
     """Return the channel of a room as its name has it; empty for the workspace, `person` for somebody on several."""
     return room.name.partition("/")[2].partition("-")[0]
+
+
+def of_one_person(links: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the names of all workspaces of a person with several ids, by the name of each. links: see `Rooms`."""
+    found = dict[str, tuple[str, ...]]()
+    for person, ids in links.items():
+        each = (one.partition(":") for one in ids)
+        rooms = [_folder(escaped(channel), escaped(one)) for channel, _, one in each]
+        names = tuple(f"people/{room}" for room in (_folder("person", escaped(person)), *rooms))
+        found |= dict.fromkeys(names, names)
+    return found
 
 
 def _folder(channel: str, one: str) -> str:

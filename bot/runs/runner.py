@@ -24,7 +24,7 @@ from bot.hooks.points import MessageReceived, MessageSending
 from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
 from bot.persistence.freezes import Frozen
-from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, Serves, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.reactions import Reaction, acknowledge
@@ -154,15 +154,23 @@ class TurnRunner:
         self._points = dependencies.hooks.points
         self._hooks = TurnHooks(dependencies.hooks, self._store)
 
-    async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
-        """Claim a session's next turn, see `Turns.claim`; None: there is none, or a freeze holds it, which people are
-        told. Raises StoreUnavailable."""
+    async def claim(
+        self, session_key: str, *, background: bool, until: int, serves: Serves | None = None
+    ) -> Turn | None:
+        """Claim a session's next turn, see `Claims.claim`; None: there is none, or a freeze holds it, which people are
+        told. Raises StoreUnavailable, or OtherPeople."""
         worker, newest = self._dependencies.worker, None
         if MessageReceived.point in self._points and not background:
             newest = await self._hooks.newest(session_key)
         try:
             return await self._store.turns.claim(
-                session_key, worker, self._specs.answered_by, background=background, until=until, newest=newest
+                session_key,
+                worker,
+                self._specs.answered_by,
+                background=background,
+                until=until,
+                newest=newest,
+                serves=serves,
             )
         except Frozen as held:
             for conv_id, place in held.untold:

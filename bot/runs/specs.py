@@ -36,7 +36,9 @@ log = structlog.get_logger()
 class Toolbox:
     """Collects the tools of a turn, from its room and made for its run, and decides which of them the turn has."""
 
-    # Make the tools that come from outside this package; the tools are closed with the run.
+    # The tools that come from outside this package: those that all runs share, and what makes others for a run, with
+    # which they are closed.
+    shared: Sequence[Tool[Any]]
     factories: Sequence[ToolFactory]
     # Makes the `message` tool.
     messaging: Messaging
@@ -64,7 +66,7 @@ class Toolbox:
             trusted=trusted,
             workspace=inside.workspace,
         )
-        found: list[Tool[Any]] = [*inside.tools]
+        found: list[Tool[Any]] = [*inside.tools, *self.shared]
         for make in self.factories:
             found += await made.enter_async_context(make(run))
         rules, anew = turn.settings.child, begins_anew(turn.session_key)

@@ -182,7 +182,7 @@ def _act(call: ToolCall) -> str:
     """Name what a call has done; empty for one that leaves nothing behind, or whose message goes."""
     try:
         given: Any = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         given = {}
     given = given if isinstance(given, dict) else {}
     if call.name in _LOOK or (call.name == MESSAGE and given.get("action") in SENDS):

@@ -3,6 +3,7 @@
 A turn that was cut and waits to go on comes before the oldest message of its session.
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from bot.compose import overheard
 from bot.persistence.causes import Cause
 from bot.persistence.inbox import Changes
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.turns import BY_THEMSELVES, Turn, TurnKind
+from bot.persistence.turns import BY_THEMSELVES, OtherPeople, Serves, Turn, TurnKind
 from bot.store import approvals, codec, edits, endings, freezes, frozen, history, repair, rows, yielding
 from bot.store.database import Database
 from bot.store.indexes import NEXT, OPEN_TURN, WAITING
@@ -46,6 +47,13 @@ GATHERED = 50
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
 # What a claim takes of a session while one of its messages is the next (see `inbox.queued`): that one alone.
 _IN_TURN = f"(queued IS 'next' OR NOT EXISTS (SELECT 1 FROM inbox WHERE session_key=?1 AND {NEXT}))"
+# Who wrote what a session (?1) has to run, in their order as JSON; ?2: of the background.
+_ASKERS = (
+    f"SELECT json_group_array(asker) FROM (SELECT {rows.ASKER} AS asker FROM turn AS had JOIN inbox USING (turn_id)"
+    f" WHERE had.session_key=?1 AND had.{OPEN_TURN} AND inbox.state IN ('taken','steering')"
+    f" AND (inbox.{IN_BACKGROUND})=?2 UNION ALL SELECT {rows.ASKER} FROM inbox WHERE session_key=?1 AND {WAITING}"
+    f" AND {FOR_A_RUN} AND ({IN_BACKGROUND})=?2)"
+)
 # A turn (?1) with the columns that a claim needs of its session, transcript and conversation; whether it has calls that
 # are not carried out; whether its steering texts can be shown, which come after the rest of a cut answer; and whether
 # another message of its session is ready at ?2.
@@ -83,28 +91,31 @@ class Claims(Subject):
         background: bool = False,
         until: int = 0,
         newest: int | None = None,
+        serves: Serves | None = None,
     ) -> Turn | None:
         """Claim the session's next turn: one that was cut and waits to go on, else a new one of the oldest message.
 
         worker: the worker that holds the turn until it ends or the worker dies. answering: see `Answering`. background:
         take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
-        count as ready, even if the clock is behind (milliseconds). newest: no message
-        behind this one is taken. A turn answers one message, or those that were
-        gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits for a person.
-        But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a freeze holds
-        what is to be run; beats and jobs that are frozen are passed over.
+        count as ready, even if the clock is behind (milliseconds). newest: no message behind this one is taken. A
+        turn answers one message, or those that were gathered. Returns None if nothing is ready, or a turn runs or waits
+        for a person. But a beat or a job gives way to what people wrote, see `bot/store/yielding`. Raises Frozen if a
+        freeze holds what is to be run; beats and jobs that are frozen are passed over. Raises OtherPeople if it is for
+        others than `serves` says.
         """
         found = db.execute(
-            f"SELECT {frozen.THERE}, turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN turn"
-            f" ON session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
-            (session_key,),
+            f"SELECT {frozen.THERE}, ({_ASKERS}), turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN"
+            f" turn ON session_key=?1 AND {OPEN_TURN} ORDER BY created_at, turn_id",
+            (session_key, background),
         ).fetchall()
-        now, there = self._now(), found[0][0]
+        now, (there, askers, *_) = self._now(), found[0]
         ready = max(now, until)
         if there and frozen.holds(there, ""):
             raise freezes.held(db, session_key, "all")
+        if serves and (names := json.loads(askers)) and (who := serves[1](names)) != serves[0]:
+            raise OtherPeople(who)
         cut, unasked, ends = dict[str, tuple[str, str | None]](), dict[str, tuple[str, str | None]](), ""
-        for turn_id, state, epoch, *goes_on in (row[1:] for row in found if row[1] is not None):
+        for turn_id, state, epoch, *goes_on in (row[2:] for row in found if row[2] is not None):
             by_itself = goes_on[0] in BY_THEMSELVES
             held = state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now))
             if held and (background or not by_itself):
@@ -232,7 +243,7 @@ class Claims(Subject):
     def _take_steering(self, db: sqlite3.Connection, run: RunRef, transcript_id: str, now: int) -> tuple[Entry, ...]:
         """Append the steering texts of the turn of a run to the transcript and return the lines."""
         taken = _of_turn(db, run.turn_id, "steering", now)
-        return self._show(db, taken, run.turn_id, run.session_key, transcript_id)
+        return self._show(db, taken, run.turn_id, run.session_key, transcript_id) if taken else ()
 
     def _show(
         self,

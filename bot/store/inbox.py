@@ -1,7 +1,8 @@
 """Accepts messages (T1): each is stored once per event key, before the platform gets its acknowledgement."""
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from agent.events import Outcome
@@ -84,18 +85,34 @@ class Inbox(Subject):
         return found[0] if found else None
 
     @query
-    def waiting_sessions(self, db: sqlite3.Connection, limit: int) -> Sequence[tuple[str, bool]]:
-        """Return sessions with something to run, the longest waiting first; True: it is work of the background."""
+    def waiting_sessions(
+        self, db: sqlite3.Connection, limit: int, each: int = 4096, owners: Collection[str] = ()
+    ) -> Sequence[tuple[str, bool, str]]:
+        """Return sessions with something to run, an owner's first, then the longest waiting.
+
+        Each comes with True if it is work of the background, and the name (`rows.ASKER`) of an owner who wrote in it,
+        else of who wrote first. each: the most sessions of one guest; the second comes behind every other's first.
+        """
         found = db.execute(
-            "SELECT session_key, background, min(seq) AS since FROM ("
-            f" SELECT session_key, {IN_BACKGROUND} AS background,"
-            " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
-            f" WHERE {OPEN_TURN} AND (state='queued' AND epoch > 0 OR state='parked' AND NOT {WAITS})"
-            f" UNION ALL SELECT session_key, {IN_BACKGROUND}, seq FROM inbox WHERE {WAITING} AND {FOR_A_RUN}"
-            " AND ready_at <= ?1) GROUP BY session_key, background ORDER BY since LIMIT ?2",
-            (self._now(), limit),
+            "WITH work AS ("
+            f" SELECT turn.session_key AS session, turn.background, inbox.seq, {rows.ASKER} AS asker FROM"
+            f" (SELECT turn_id, session_key, {IN_BACKGROUND} AS background FROM turn WHERE {OPEN_TURN}"
+            f" AND (state='queued' AND epoch > 0 OR state='parked' AND NOT {WAITS})) AS turn"
+            f" LEFT JOIN inbox USING (turn_id) UNION ALL SELECT session_key, {IN_BACKGROUND}, seq, {rows.ASKER}"
+            f" FROM inbox WHERE {WAITING} AND {FOR_A_RUN} AND ready_at <= ?1),"
+            " sessions AS (SELECT session, background, min(seq) AS since, coalesce(asker, '') AS first,"
+            " total(asker IN (SELECT value FROM json_each(?3))) > 0 AS owned"
+            " FROM work GROUP BY session, background),"
+            " ordered AS (SELECT *, iif(owned, 1,"
+            " row_number() OVER (PARTITION BY background, owned, first ORDER BY since)) AS nth FROM sessions)"
+            " SELECT session, background, first, owned FROM ordered WHERE nth <= ?4"
+            " ORDER BY owned DESC, nth, since LIMIT ?2",
+            (self._now(), limit, json.dumps([*owners]), each),
         ).fetchall()
-        return [(row[0], bool(row[1])) for row in found]
+        some_owner = next(iter(owners), "")
+        return [
+            (session, bool(background), some_owner if owned else first) for session, background, first, owned in found
+        ]
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:

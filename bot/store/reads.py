@@ -23,7 +23,7 @@ from bot.store.endings import MET
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.writer import Subject, query
-from channels.message import Origin, Place
+from channels.message import InboundMessage, Origin, Place
 from channels.outgoing import Delivery, DeliveryState
 
 log = structlog.get_logger()
@@ -50,6 +50,20 @@ def look(file: Path) -> Totals:
 
 class Reads(Subject):
     """Queries without side effects."""
+
+    @query
+    def files_named(self, db: sqlite3.Connection) -> tuple[Sequence[tuple[str, InboundMessage]], Sequence[str]]:
+        """Return what still needs files: messages with attachments, each with its session, and paths of deliveries."""
+        waiting = db.execute(
+            "SELECT seq, session_key, payload FROM inbox WHERE session_key IS NOT NULL AND state='waiting'"
+            " UNION ALL SELECT seq, inbox.session_key, payload FROM inbox JOIN turn USING (turn_id)"
+            " WHERE inbox.state IN ('taken','steering') AND turn.state IN ('queued','running','parked')"
+        ).fetchall()
+        read = [(key, codec.read_inbound(payload, seq)) for seq, key, payload in waiting if '"attachments"' in payload]
+        sent = db.execute(
+            f"SELECT json_extract(file, '$.path') FROM delivery WHERE file IS NOT NULL AND {OPEN_DELIVERY}"
+        ).fetchall()
+        return [(key, one) for key, one in read if one is not None and one.attachments], [path for (path,) in sent]
 
     @query
     def transcript_before(self, db: sqlite3.Connection, session_key: str, transcript_id: str) -> str | None:

@@ -37,6 +37,10 @@ FOLLOWED = "follow:"
 TURN_OF = {"message": "reply", "api": "api", "wake": "beat", "job": "job", "child": "child"}
 # Condition for messages that no person wrote, and for their turns; the turn of a wake is called a beat.
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
+# Whom the answer to a message serves, as `People.share_of` takes the name; heartbeat turns are for owners.
+ASKER = (
+    "iif(inbox.kind='wake' OR inbox.channel='console', 'http:owner', inbox.channel || ':' || coalesce(inbox.sender,''))"
+)
 # Condition for messages that a claim takes, because a model answers them.
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 # Condition for commands and buttons, which are answered without a model.

@@ -31,6 +31,7 @@ FILE = "search.db"
 BATCH = 200
 # The characters that are shown before and behind what was found.
 _AROUND = 60
+_LONGEST_QUERY = 1000
 _VERSION = 1
 _SCHEMA = f"""
 BEGIN;
@@ -196,7 +197,7 @@ def indexed(text: str) -> str:
 def query(typed: str) -> str:
     """Return the query for all words that somebody typed, of which nothing is taken for syntax; empty without words."""
     wanted = []
-    for run, chunk in chunks(typed):
+    for run, chunk in chunks(typed[:_LONGEST_QUERY]):
         if run and len(chunk) > 1:
             wanted.append(f'"{" ".join(pairs(chunk))}"')
         else:  # the beginning of a word, or of a pair

@@ -99,7 +99,7 @@ class Turns(Claims):
             entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, number))
         if note is not None:
             entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, number))
-        rows.ask(db, run.turn_id, number, message.tool_calls)
+        rows.ask(db, run.turn_id, number, calls := message.tool_calls)
         db.execute(
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
             (number, codec.USAGE.dump(step.usage), message.model, run.turn_id),
@@ -112,7 +112,7 @@ class Turns(Claims):
         )
         rows.persist_events(db, (step.ended,))
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
-        if message.tool_calls:
+        if calls:
             return Kept(tuple(entries), None, steered=_is_steered(db, run)), deliveries
         if note is None:
             entries.extend(steering := self._take_steering(db, run, transcript_id, now))

@@ -39,7 +39,7 @@ class Transcriber:
         answer = await post(url, given.api_key, MAX_ANSWER, SECONDS, data=form, files=files)
         try:
             text = json.loads(answer)["text"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             text = None
         if not isinstance(text, str):
             raise VoiceError("the endpoint answered with something else than a text")

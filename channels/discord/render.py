@@ -49,13 +49,13 @@ _FIRST_OF_LINE = re.compile(r"^", re.MULTILINE)
 def bodies(markdown: str) -> list[str]:
     """Render a block to the bodies of its messages, in order; none when the block shows nothing."""
     whole = render(markdown, is_link, SHOWS)
-    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, _fits)
+    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, _share)
     return [_body(written(piece)) for piece in pieces if shows(piece.text)]
 
 
-def _fits(piece: Formatted) -> bool:
+def _share(piece: Formatted) -> float:
     content = written(piece) if len(piece.text) <= MAX_CHARS else piece.text
-    return len(content) <= MAX_CHARS
+    return MAX_CHARS / max(len(content), 1)
 
 
 def _body(content: str) -> str:

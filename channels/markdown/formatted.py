@@ -174,13 +174,13 @@ _SEPARATORS = (("\n\n", 0.5), ("\n", 0.5), (" ", 0.25))
 
 
 def split(
-    whole: Formatted, limit: int, most: int, fits: Callable[[Formatted], bool] = lambda piece: True
+    whole: Formatted, limit: int, most: int, share: Callable[[Formatted], float] = lambda piece: 1
 ) -> list[Formatted]:
     """Cut a text into pieces of at most `limit` UTF-16 units and at most `most` entities, none of them blank.
 
     It is cut between paragraphs, lines, words or graphemes; white space at a cut is dropped. Entities that reach over a
-    cut continue in the next piece. fits: whether a piece can be sent; a piece that cannot is made shorter, as long as
-    it has two characters.
+    cut continue in the next piece. share: how much of a piece can be sent, 1 or more: all; one that cannot is made
+    shorter, as long as it has two characters.
     """
     text, entities, start, end = whole.text, whole.entities, 0, len(whole.text.rstrip())
     pieces = []
@@ -193,9 +193,9 @@ def split(
             inside = (one for one in rest if one.start < cut)
             moved = (Entity(max(first, start) - start, min(last, cut) - start, style) for first, last, style in inside)
             piece = formatted(text[start:cut].rstrip(), moved)
-            if cut - start < 2 or fits(piece):
+            if cut - start < 2 or (fits := share(piece)) >= 1:
                 break
-            room = units(text[start:cut]) * 7 // 8
+            room = int(units(text[start:cut]) * min(fits, 7 / 8))
         pieces += [piece] if piece.text.strip() else []
         start = cut
     return pieces
@@ -223,8 +223,10 @@ def _fit(text: str, limit: int) -> int:
         found = text.rfind(separator, 0, room + len(separator))
         if found >= max(room * least, 1):
             return found
-    ends = [grapheme.end() for grapheme in _GRAPHEME.finditer(text, 0, room + 1)]
-    return max((end for end in ends if end <= room), default=room)
+    # Two letters of ASCII are always apart, so that only what follows the last two has to be looked at.
+    begin = next((at for at in range(room, 0, -1) if text[at - 1 : at + 1].isascii() and text[at - 1] != "\r"), 0)
+    ends = (grapheme.end() for grapheme in _GRAPHEME.finditer(text, begin, room + 1))
+    return max((end for end in ends if end <= room), default=begin or room)
 
 
 # A text, and the styles in which all of it is.

@@ -44,8 +44,10 @@ _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
 _CLOSES = re.compile("</details", re.IGNORECASE)
-_DETAILS = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.I | re.S)
+_SUMMARY = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?", re.I | re.S)
+_CLOSER = re.compile("</details>|$", re.IGNORECASE)
 _MOST_DETAILS = 8
+_MOST_LINES = 10_000  # that are looked at for the ends of sections, the same ones again for each that may begin
 _LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvxβγφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
 _RAISED = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 
@@ -246,7 +248,9 @@ def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _section(state: StateBlock, start: int, end: int, is_whole: Callable[[Sequence[str]], bool]) -> tuple[str, int]:
     """The fewest lines from here that are whole, within what they stand in, and the line behind; nothing without."""
     lines: list[str] = []
-    for line in range(start, end):
+    left = _MOST_LINES - state.env.get("lines", 0)
+    for line in range(start, min(end, start + left)):
+        state.env["lines"] = _MOST_LINES - left + len(lines) + 1
         if state.is_code_block(start) or (state.sCount[line] < state.blkIndent and not state.isEmpty(line)):
             break
         lines.append(state.getLines(line, line + 1, state.blkIndent, False).rstrip())
@@ -288,8 +292,10 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not (_OPENS.match(state.src, at) and _CLOSES.search(state.src, at)) or state.env.get("details") == _MOST_DETAILS:
         return False
     text, behind = _section(state, start, end, is_whole)
-    found = _DETAILS.fullmatch(text)
+    found = _SUMMARY.match(text)
     if found and not silent:
+        closer = _CLOSER.search(text, max(found.end(), text.rfind("\n") + 1))
+        assert closer is not None  # at the latest at the end
         first = len(state.tokens)
         state.push("blockquote_open", "blockquote", 1).markup = "details"
         if found[1] and found[1].strip():
@@ -298,10 +304,10 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
             token.content, token.children = found[1].strip(), []
             state.push("heading_close", "h6", -1)
         state.env["details"] = state.env.get("details", 0) + 1
-        state.md.block.parse(found[2], state.md, state.env, state.tokens)
+        state.md.block.parse(text[found.end() : closer.start()], state.md, state.env, state.tokens)
         state.env["details"] -= 1
         state.push("blockquote_close", "blockquote", -1)
-        state.md.block.parse(found[3] or "", state.md, state.env, state.tokens)
+        state.md.block.parse(text[closer.end() :], state.md, state.env, state.tokens)
         for token in state.tokens[first:]:
             token.map = None  # those count the lines of the section
         state.tokens[first].map = [start, behind]

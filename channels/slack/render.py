@@ -60,7 +60,7 @@ _MOST_REMEMBERED = 1000
 def bodies(markdown: str) -> list[str]:
     """Render a block to the bodies of its messages, in order; none when the block shows nothing."""
     whole = render(markdown, is_link, SHOWS)
-    pieces = split(whole, MAX_UNITS, _MOST_RUNS, fits=lambda piece: units(_text(piece)) <= MAX_UNITS)
+    pieces = split(whole, MAX_UNITS, _MOST_RUNS, share=lambda piece: MAX_UNITS / max(units(_text(piece)), 1))
     return [_body(piece) for piece in pieces if shows(piece.text)]
 
 

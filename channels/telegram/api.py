@@ -126,7 +126,7 @@ def _refused(refusal: _Refusal) -> ApiError:
         reason = _hidden(str(answer["description"]))[:300]
         parameters = answer.get("parameters", {})
         retry_after, new_chat = parameters.get("retry_after"), parameters.get("migrate_to_chat_id")
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         trouble = Trouble.FAILED if refusal.status >= 500 else Trouble.NETWORK
         return ApiError(trouble, f"status {refusal.status}")
     if new_chat:

@@ -66,7 +66,7 @@ class WebhookReceiver(TelegramReceiver):
             return web.Response(status=403)
         try:
             update = json.loads(await request.read())
-        except ValueError:
+        except (ValueError, RecursionError):
             return web.Response(status=400)
         try:
             await self._take([update])

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tests.stalls import WATCH
+
 COLUMNS = ("services", "programs", "forks", "files", "databases", "asleep")
 """Order of the numbers in each list of counts; `asleep` is in seconds."""
 _SERVICES, _PROGRAMS, _FORKS, _FILES, _DATABASES, _ASLEEP = range(len(COLUMNS))
@@ -32,8 +34,8 @@ _EVENTS = {
 
 SHORTEST = 0.25
 """Seconds of a timer that counts; shorter ones are polls, which a busy machine has more of."""
-# The loop's own lag is measured every second for as long as a service runs.
-_TICKS = ("bot.gateway.loop_lag",)
+# The loop's own lag is measured every second for as long as a service runs, the memory while commands run.
+_TICKS = ("bot.gateway.loop_lag", "agent.tools.low_memory")
 
 Numbers = list[float]
 
@@ -116,10 +118,12 @@ class Tally:
         ident = threading.get_ident
 
         def selecting(selector: selectors.DefaultSelector, timeout: float | None = None) -> Any:
+            if ident() != thread:
+                return select(selector, timeout)
+            WATCH.end()
             begin = time.monotonic()
             found = select(selector, timeout)
-            if ident() != thread:
-                return found
+            WATCH.begin()
             if found:
                 self._heard = self._idle
             elif timeout and timeout > 0:

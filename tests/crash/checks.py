@@ -37,6 +37,7 @@ def check(world: World) -> list[str]:
         _terminal,
         _edits,
         _files,
+        _deleted,
         _answers,
         _commands,
         _calls,
@@ -225,6 +226,19 @@ def _files(world: World) -> list[str]:
             if len(lines) > 1 or (completed and not lines) or any(FILE.decode() not in body for body in lines):
                 wrong.append(f"the file of {update.text!r} is told of as {lines}")
     return wrong
+
+
+def _deleted(world: World) -> list[str]:
+    """Of files that were deleted for lack of room, guest and owner are told, each once."""
+    if world.disk is None:
+        return []
+    sent = sum(update.file for update in world.platform.updates)
+    left = len([*(world.root / "workspace/people/telegram-B/media").glob("*/*")])
+    bodies = [body for (body,) in world.stored.deliveries("body")]
+    told = [sum(words in body for body in bodies) for words in ("so I deleted the oldest", "deleting the oldest files")]
+    return (
+        [] if left < sent and told == [1, 1] else [f"{left} of {sent} files are left, guest and owner were told {told}"]
+    )
 
 
 def _answered_with_a_later_one(world: World, turn_id: str | None, seq: int) -> bool:

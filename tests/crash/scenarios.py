@@ -18,7 +18,7 @@ class Scenario:
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
     platform that tells everything once. preview: answers grow in messages that are edited. mode, background,
-    hooked, served and tokens: see World.
+    hooked, served, tokens and disk: see World.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Scenario:
     preview: bool = False
     mode: QueueMode = "followup"
     tokens: int | None = None
+    disk: int | None = None
     background: dict[str, Any] | None = None
     hooked: bool = False
     served: bool = False
@@ -46,6 +47,7 @@ class Scenario:
             preview=self.preview,
             mode=self.mode,
             tokens=self.tokens,
+            disk=self.disk,
             background=self.background,
             hooked=self.hooked,
             served=self.served,
@@ -286,6 +288,13 @@ async def _files(world: World) -> None:
     world.platform.write("A", "A2 1p")
 
 
+async def _full(world: World) -> None:
+    """A guest sends more files than may be kept, each once the one before is told of."""
+    for number in range(1, 7):
+        world.platform.write("B", f"B{number} 1p", file=True)
+        await world.until(lambda number=number: said(world, f"B{number}.0"))  # type: ignore[misc]
+
+
 async def _move(world: World) -> None:
     world.platform.write("A", "A1 4p+hold", "A2 1p")
     await world.until(lambda: world.held["A1"] > 0)
@@ -440,6 +449,7 @@ SCENARIOS = (
     Scenario("edit-late", _edit_late),
     Scenario("gathered", writes("A1 2p+count | 1p", "A2 also"), debounce=1000),
     Scenario("files", _files),
+    Scenario("too-many-files", _full, disk=26_000),
     Scenario("voice", _voice),
     Scenario("hooks", writes("A1 2p+count+look | 1p", "B2 1p", "B3 2p", "A4 1p"), hooked=True),
     Scenario("server", writes("A1 m_count | m_die+m_count | 1p"), served=True),

@@ -23,7 +23,7 @@ from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.config.budget import Budget, Limit
 from bot.config.mcp import Mcp
-from bot.config.model import Agent, Channels, Config, Queue
+from bot.config.model import Agent, Channels, Config, Guests, Queue
 from bot.config.tools import Tools
 from bot.config.voice import Transcription
 from bot.gateway.agent_api import AgentApi
@@ -68,8 +68,8 @@ class World:
 
     mode, cap, drop: of the queue. others: names of further platforms. failure: how the model fails, where a script
     says so.
-    tokens: the budget of a turn. background: of worlds with beats or jobs the configuration of the heartbeat; who
-    writes in chat A is an owner then.
+    tokens: the budget of a turn. disk: how many bytes the files of a guest may take, less than was sent. background: of
+    worlds with beats or jobs the configuration of the heartbeat; who writes in chat A is an owner then.
     hooked: hooks are asked, see `hooked.py`. served: there is an MCP server, see `served.py`.
     jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
     """
@@ -92,6 +92,7 @@ class World:
     others: tuple[str, ...] = ()
     failure: ErrorKind = ErrorKind.AUTH
     tokens: int | None = None
+    disk: int | None = None
     background: dict[str, Any] | None = None
     hooked: bool = False
     served: bool = False
@@ -587,6 +588,7 @@ def _config(world: World) -> Config:
             discord=Discord.model_validate({"dm": {"policy": "open"}}),
             slack=Slack.model_validate({"dm": {"policy": "open"}}),
         ),
+        guests=Guests() if world.disk is None else Guests(disk=world.disk),
         budget=Budget(turn=Limit(tokens=world.tokens)),
         transcription=Transcription(command=("cat", "{file}")),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),

@@ -238,4 +238,46 @@ FAULTS: tuple[Fault, ...] = (
         code("os.O_RDONLY | os.O_NOFOLLOW", "os.O_RDONLY"),
         "tests/wire/test_channel_contract.py::test_no_link_leads_to_another_file",
     ),
+    fault(
+        "places/a-guess-counts",
+        "Claims.claim",
+        code("serves and A and B", "False and A and B"),
+        "tests/bot/runs/test_shares.py::test_whose_a_session_is_was_guessed_and_the_claim_knows",
+    ),
+    fault(
+        "places/owners-are-read-last",
+        "Inbox.waiting_sessions",
+        text("ORDER BY owned DESC, nth, since", "ORDER BY since"),
+        "tests/bot/runs/test_shares.py::test_shares_hold_after_a_restart_and_owners_are_found_first",
+    ),
+    fault(
+        "places/an-owner-waits-behind-a-guest-of-a-group",
+        "People.share_of",
+        code("any(A for name in names)", "any(A for name in names[:1])"),
+        "tests/bot/runs/test_shares.py::test_an_owner_who_writes_behind_a_guest_in_a_group_does_not_wait_for_the_guests_places",
+    ),
+    fault(
+        "places/jobs-of-a-guest-fill-the-background",
+        "Shares.free",
+        code("A and who != BACKGROUND and B", "A and not who.startswith(BACKGROUND) and B"),
+        "tests/bot/runs/test_shares.py::test_jobs_of_one_guest_do_not_fill_the_background",
+    ),
+    fault(
+        "guests/files-go-before-it-is-said",
+        "RoomGuard.make_room",
+        code("await self._disk.tell(name)", "await run(self._delete, going)"),
+        "tests/bot/runs/test_guest_disk.py::test_who_dies_while_files_are_deleted_has_told_of_it_before",
+    ),
+    fault(
+        "guests/what-a-running-turn-names-goes",
+        "Reads.files_named",
+        text("inbox.state IN ('taken','steering')", "inbox.state IN ('steering')"),
+        "tests/bot/runs/test_guest_disk.py::test_what_a_running_turn_names_stays_and_what_does_not_fit_is_noted",
+    ),
+    fault(
+        "guests/take-the-last-of-the-disk",
+        "GuestDisk.check_free",
+        code("A - B < C", "A < C"),
+        "tests/bot/runs/test_guest_disk.py::test_no_file_of_a_guest_takes_the_last_of_the_disk",
+    ),
 )

@@ -173,7 +173,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "memory-write/commands-see-rooms",
         "Confinement.launch",
-        code("(*self.hidden, *_rooms_in(A))", "self.hidden"),
+        code("(*self.hidden, *rooms_in(A))", "self.hidden"),
         "tests/attacks/test_scopes.py::test_no_way_leads_into_another_scope[1]",
     ),
     fault(

@@ -282,4 +282,16 @@ FAULTS: tuple[Fault, ...] = (
         code("'message'", "*('message', 'web_fetch')"),
         "tests/bot/runs/test_web.py::test_guests_do_not_have_them_unless_they_are_named",
     ),
+    fault(
+        "bounds/a-command-begins-outside-of-its-group",
+        "_move",
+        code("A.write('0')", "A.write('')"),
+        "tests/agent/sandbox/test_cgroup.py::test_a_group_is_there_before_the_command_and_gone_behind_it",
+    ),
+    fault(
+        "bounds/groups-of-the-living-are-removed",
+        "_is_left",
+        code("_started(int(A)) != B", "True"),
+        "tests/agent/sandbox/test_cgroup.py::test_groups_of_a_service_that_died_are_removed_and_those_of_a_living_one_stay",
+    ),
 )

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.file_names import NAMES
-from agent.sandbox.base import KEPT_FOLDERS, Confinement, kept_of
+from agent.sandbox.base import Confinement
+from agent.sandbox.kept import KEPT_FOLDERS, kept_of
 from agent.sandbox.proof import Setting, choose
 from agent.shell import Level
 from agent.tools.process import GatedProcess

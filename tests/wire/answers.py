@@ -339,7 +339,7 @@ async def answering(home: Path, mode: str, **streaming: Any) -> AsyncIterator[Pl
                 "telegram",
                 home,
                 section=section,
-                agent={"max_concurrent": 16, "thinking": "off", "model": f"house/{name}"},
+                agent={"max_concurrent": 64, "thinking": "off", "model": f"house/{name}"},
             )
         )
         model = await stack.enter_async_context(made(keys=["house-key"], clock=stage.time.monotonic, **options))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.file_names import NAMES
-from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of, repositories
+from agent.sandbox.kept import KEPT_FOLDERS, Kept, kept_of, repositories
 from agent.sandbox.proof import Setting, choose
 from agent.tools.exec import ExecParameters
 from tests.agent.sandbox.conftest import Run, git, held
@@ -176,7 +176,7 @@ def test_a_folder_that_cannot_be_looked_into_is_kept_as_a_whole(room: Path, monk
     (room / "deep/shut").mkdir(parents=True)
     (room / "deep/shut").chmod(0)
     if os.geteuid() == 0:  # who can look anywhere
-        monkeypatch.setattr("agent.sandbox.base._can_look", lambda name, above: name != "shut")
+        monkeypatch.setattr("agent.sandbox.kept._can_look", lambda name, above: name != "shut")
     kept = kept_of(room, ())
     assert (kept.files[-1], kept.above) == (room / "deep/shut", (room / "deep",))
     (room / "deep/shut").chmod(0o700)

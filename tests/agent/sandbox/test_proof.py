@@ -16,7 +16,8 @@ import pytest
 
 from agent.sandbox import filters, proof
 from agent.sandbox.backends import Bubblewrap
-from agent.sandbox.base import Kept, Launch, Sandbox, View
+from agent.sandbox.base import Launch, Sandbox, View
+from agent.sandbox.kept import Kept
 from agent.sandbox.proof import Setting, choose, prove
 from agent.shell import Level
 from tests.agent.sandbox.conftest import SPARSE, held

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.sandbox.backends import Seatbelt, profile
-from agent.sandbox.base import Kept, View
+from agent.sandbox.base import View
+from agent.sandbox.kept import Kept
 from agent.shell import Level
 
 

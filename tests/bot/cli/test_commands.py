@@ -14,6 +14,7 @@ import pytest
 
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
+from agent.sandbox import cgroup
 from agent.sandbox.proof import choose
 from bot import wording
 from tests.bot.cli.terminal_emulator import Program
@@ -325,7 +326,7 @@ async def test_status_of_a_service(tmp_path: Path, at: House) -> None:
     assert model.startswith("model       test/puppet (")
     assert channels.startswith("channels    console  ready since 20")
     held = choose("auto")
-    assert sandbox == f"sandbox     {held.sandbox.name if held.sandbox else 'none'}: {held.why}"
+    assert sandbox == f"sandbox     {held.sandbox.name if held.sandbox else 'none'}: {held.why}. {cgroup.shown()}"
     assert runs == "runs        1 running, 0 waiting"
     assert deliveries == "deliveries  0 open, 0 refused, 0 uncertain"
     await at.store_fails()

@@ -29,7 +29,7 @@ HOUSE = "providers: {house: {api: openai-chat, base_url: 'http://127.0.0.1:8000/
 
 @pytest.fixture(autouse=True)
 def _nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(price_book, "_found", {})
+    monkeypatch.setattr(price_book, "found", {})
 
 
 def said(tmp_path: Path, text: str) -> list[str]:

@@ -30,7 +30,7 @@ async def test_an_event_is_accepted_once_and_the_mark_with_it(opens: Opens) -> N
         assert await store.inbox.mark("telegram:bot") == "8"
         assert await store.inbox.mark("discord:bot") is None
         assert await store.inbox.count_waiting(KEY) == 2
-        assert await store.inbox.waiting_sessions(9) == [(KEY, False)]
+        assert await store.inbox.waiting_sessions(9) == [(KEY, False, "telegram:1")]
 
 
 async def test_what_is_dropped_waits_for_nobody(store: Store) -> None:
@@ -71,7 +71,7 @@ async def test_a_delayed_message_is_ready_in_its_time(opens: Opens) -> None:
         assert await store.turns.claim(KEY, "one", answering) is None
         assert list(await store.inbox.waiting_sessions(9)) == []
         time.at += 5_000
-        assert list(await store.inbox.waiting_sessions(9)) == [(KEY, False)]
+        assert list(await store.inbox.waiting_sessions(9)) == [(KEY, False, "telegram:1")]
         assert [found.text for found in (await claim(store)).messages] == ["later"]
 
 

@@ -41,7 +41,7 @@ async def test_a_session_has_one_run_at_a_time_in_order(store: Store) -> None:
 
 async def test_what_nobody_wrote_is_claimed_in_the_background(store: Store) -> None:
     await accept(store, "wake", kind=InboundKind.WAKE)
-    assert await store.inbox.waiting_sessions(9) == [(KEY, True)]
+    assert await store.inbox.waiting_sessions(9) == [(KEY, True, "http:owner")]
     assert await store.turns.claim(KEY, "one", answering) is None
     assert await store.turns.claim(KEY, "one", answering, background=True) is not None
 

@@ -15,6 +15,7 @@ from bot.config.changes import changed, is_live
 from bot.config.errors import KeyPath, dotted
 from bot.config.model import Config
 from bot.reload.reload import Reload
+from bot.runs.lanes import CHILDREN, PEOPLE
 from bot.runs.rooms import Furniture
 from channels.message import ChatKind, Place
 from channels.session_key import console_key
@@ -112,9 +113,10 @@ def at_work(reload: Reload, room: Furniture) -> dict[str, object]:
         "agent.thinking": specs.answerer.thinking,
         "agent.timeout_seconds": specs.answerer.limits.timeout,
         "agent.idle_timeout_seconds": specs.answerer.limits.idle_timeout,
+        "guests": runs.rooms.disk and runs.rooms.disk.limit,
         "agent.max_steps": specs.answerer.limits.max_steps,
-        "agent.max_concurrent": vars(lanes)["_places"],
-        "agent.subagents": (reload.subagents.agent.subagents, vars(lanes)["_child_places"]),
+        "agent.max_concurrent": vars(lanes)["_shares"][PEOPLE].places,
+        "agent.subagents": (reload.subagents.agent.subagents, vars(lanes)["_shares"][CHILDREN].places),
         "agent.receipts": runs.receipts.mode,
         "agent.drain_seconds": reload.restart.drain_seconds,
         "agent.guest_models": specs.guest_models,

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,8 +200,8 @@ async def test_a_run_that_was_claimed_just_before_is_given_back(monkeypatch: pyt
     parts = hark.service.parts
     claim = parts.lanes.runner.claim
 
-    async def just_before(session_key: str, *, background: bool, until: int) -> Turn | None:
-        turn = await claim(session_key, background=background, until=until)
+    async def just_before(session_key: str, **options: Any) -> Turn | None:
+        turn = await claim(session_key, **options)
         monkeypatch.undo()
         await parts.freezer.freeze("all", "somebody", "somewhere")
         return turn

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from agent.events import Outcome, ToolExecutionStart
 from bot import wording
 from bot.persistence.inbox import AcceptedMessage
-from bot.runs import lanes
+from bot.runs import queues
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
@@ -61,9 +61,10 @@ async def test_messages_of_a_session_are_answered_in_order_and_one_at_a_time(tmp
 
 
 async def test_many_sessions_share_the_places_and_take_turns(tmp_path: Path) -> None:
-    async with running(tmp_path, config={"agent": {"max_concurrent": 3}}) as hark:
+    people = [str(n) for n in range(1, 9)]
+    owners = [f"telegram:{person}" for person in people]
+    async with running(tmp_path, config={"agent": {"max_concurrent": 3}, "owners": owners}) as hark:
         crowd = Crowd(hark.model)
-        people = [str(n) for n in range(1, 9)]
         await hark.accept(*(hark.message(f"{person}.{n}", person) for n in range(2) for person in people))
         await hark.until(lambda: hark.model.active == 3)
         assert questions(hark) == ["1.0", "2.0", "3.0"]
@@ -93,7 +94,7 @@ async def test_the_background_has_half_of_the_places(tmp_path: Path) -> None:
 
 
 async def test_more_sessions_than_memory_holds_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "READY", 3)
+    monkeypatch.setattr(queues, "READY", 3)
     async with running(tmp_path, config={"agent": {"max_concurrent": 2}}) as hark:
         crowd = Crowd(hark.model)
         people = [str(n) for n in range(1, 21)]
@@ -113,7 +114,7 @@ async def test_those_who_wait_in_the_store_are_not_overtaken_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While memory is full, those who write later stand behind those who were not remembered."""
-    monkeypatch.setattr(lanes, "READY", 2)
+    monkeypatch.setattr(queues, "READY", 2)
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
         crowd = Crowd(hark.model)
         await hark.accept(*(hark.message(f"{n}", f"p{n}") for n in range(1, 7)))
@@ -131,13 +132,14 @@ async def test_those_who_wait_in_the_store_are_not_overtaken_for_ever(
 async def test_a_background_that_waits_does_not_hold_up_people_in_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "READY", 2)
-    async with running(tmp_path, config={"agent": {"max_concurrent": 2}}) as hark:
+    monkeypatch.setattr(queues, "READY", 2)
+    owners = [f"telegram:{n}" for n in range(6)]
+    async with running(tmp_path, config={"agent": {"max_concurrent": 2}, "owners": owners}) as hark:
         hang = Hang()
         hark.model.on("beat 0", hang)
         await hark.accept(hark.message("beat 0", "b0", kind=BEAT), hark.message("beat 1", "b1", kind=BEAT))
         await hang.entered()
-        await hark.accept(*(hark.message(f"{n}", f"p{n}") for n in range(6)))
+        await hark.accept(*(hark.message(f"{n}", f"{n}") for n in range(6)))
         await hark.until(lambda: len(hark.model.requests) == 7)
         assert questions(hark)[1:] == [f"{n}" for n in range(6)]
         hang.release()

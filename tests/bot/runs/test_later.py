@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.persistence.inbox import AcceptedMessage
-from bot.runs import lanes
+from bot.runs import queues
 from bot.service import SWEEP_EVERY
 from channels.message import InboundKind
 from tests.service import Hark, running, session_of
@@ -76,7 +76,7 @@ async def test_a_clock_that_is_set_back_makes_nobody_wait_longer(back: int, hark
 
 
 async def test_more_than_memory_holds_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "READY", 2)
+    monkeypatch.setattr(queues, "READY", 2)
     async with running(tmp_path) as hark:
         await hark.time.until_pause(SWEEP_EVERY)
         for n in range(5):

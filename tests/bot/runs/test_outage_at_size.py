@@ -65,7 +65,7 @@ class World:
         watch = Watch()
         model, time = ScriptedModel(watch), ManualTime(watch, self.now)
         model.default = self.reply
-        async with running(home, model=model, time=time, config={"agent": {"max_concurrent": PLACES}}) as hark:
+        async with running(home, model=model, time=time, config={"agent": {"max_concurrent": 2 * PLACES}}) as hark:
             yield hark
             self.now = time.now()
             for chat in (OWNER, *CHATS):

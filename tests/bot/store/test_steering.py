@@ -91,7 +91,7 @@ async def test_what_is_not_ready_can_steer_and_be_edited(tmp_path: Path) -> None
         assert await store.turns.claim(KEY, "worker", answering) is None
         assert await store.inbox.waiting_sessions(9) == []
         time.advance(60)
-        assert await store.inbox.waiting_sessions(9) == [(KEY, False)]
+        assert await store.inbox.waiting_sessions(9) == [(KEY, False, "telegram:1")]
         assert (await claim(store)).messages[0].text == "two, I mean four"
 
 

@@ -249,12 +249,12 @@ def test_a_long_text_is_cut_between_paragraphs_then_lines_then_words() -> None:
 
 
 def test_a_piece_that_cannot_be_sent_is_made_shorter() -> None:
-    def fits(piece: Formatted) -> bool:
-        return len(piece.text.replace("&", "&amp;")) <= 11
+    def share(piece: Formatted) -> float:
+        return 11 / len(piece.text.replace("&", "&amp;"))
 
-    pieces = split(Formatted("aaa &&& bbb ccc"), 4096, 100, fits=fits)
+    pieces = split(Formatted("aaa &&& bbb ccc"), 4096, 100, share=share)
     assert [piece.text for piece in pieces] == ["aaa", "&&", "& bbb", "ccc"]
-    assert [piece.text for piece in split(Formatted("ab"), 4096, 100, fits=lambda piece: False)] == ["a", "b"]
+    assert [piece.text for piece in split(Formatted("ab"), 4096, 100, share=lambda piece: 0.5)] == ["a", "b"]
 
 
 def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:
