@@ -122,7 +122,6 @@ MISREAD = {
     "[::1]": "http://[::1]/",
 }
 MENTIONS = ["tg://user?id=123456789", "TG:user/?x=1&ID=5#y"]
-NO_MENTIONS = ["tg://user?id=0", "tg://user?name=5", "tg://users?id=5", "tg://user?uid=5"]
 
 
 @pytest.fixture
@@ -190,10 +189,6 @@ async def test_link_to_a_person_is_a_mention(
     ]
 
 
-async def test_other_links_of_telegram_are_no_mentions(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    assert (await send(http, telegram, *NO_MENTIONS))["ok"]
-
-
 async def test_overlong_target_is_cut(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
     whole = "https://e.org/".ljust(34_996, "x")
     assert (await send(http, telegram, whole))["ok"]
@@ -201,26 +196,3 @@ async def test_overlong_target_is_cut(telegram: TelegramServer, http: aiohttp.Cl
     telegram.tolerate(Rule.FORMATTING, Rule.REPEATED_TEXT)
     assert (await send(http, telegram, whole + "x"))["ok"]
     assert len(telegram.ledger.violations) == 1
-
-
-async def test_edit_with_a_bad_target_changes_nothing(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    telegram.tolerate(Rule.FORMATTING)
-    message = (await send(http, telegram, "https://e.org/"))["result"]
-    url = f"{telegram.base_url}{telegram.token}/editMessageText"
-    params = {"chat_id": ALICE.id, "message_id": message["message_id"], "text": "other"}
-    async with http.post(url, json=params | {"entities": [mark("text_link", 0, 5, url="http://nas/")]}) as answer:
-        assert (await answer.json())["description"] == f"Bad Request: entity URL 'http://nas/' is invalid: {NO_DOT}"
-    assert telegram.messages[ALICE.id, message["message_id"]] == message
-
-
-async def test_targets_are_checked_before_places(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    telegram.tolerate(Rule.FORMATTING)
-    url = f"{telegram.base_url}{telegram.token}/sendMessage"
-    far = mark("text_link", 90, 9, url="https://e.org/")
-    for entities, words in (
-        ([far, mark("text_link", 0, 1, url="http://nas/")], "entity URL 'http://nas/' is invalid"),
-        ([far, mark("text_link", 0, 1)], "can't parse MessageEntity: can't find field \"url\""),
-        ([far], "entity beginning at UTF-16 offset 90 ends after"),
-    ):
-        async with http.post(url, json={"chat_id": ALICE.id, "text": "abc", "entities": entities}) as answer:
-            assert (await answer.json())["description"].startswith(f"Bad Request: {words}")
