@@ -33,12 +33,11 @@ BASE: Json = {"model": "claude-test", "max_tokens": 4096, "messages": [USER]}
 TOOL = {"name": "read", "description": "Reads.", "input_schema": {"type": "object", "properties": {}}}
 TEXT = {"type": "text", "text": "Hi"}
 MARK = {"cache_control": {"type": "ephemeral"}}
-DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
 PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": sign("hm")}
 HIDDEN = {"type": "redacted_thinking", "data": redact("hm")}
-AUTO = {"tools": [TOOL], "tool_choice": {"type": "auto"}}
+NONE = {"tools": [TOOL], "tool_choice": {"type": "none"}}
 
 
 def user(*blocks: Json) -> Json:
@@ -100,10 +99,6 @@ RULES = [
         "temperature: Extra inputs are not permitted", good_headers=OLD),
     Rule("Versions: 2026-10-21 has no top_p", {"top_p": 1.0}, {"top_p": 1.0}, EXTRA, good_headers=OLD),
     Rule("Versions: 2026-10-21 has no top_k", {"top_k": 5}, {"top_k": 5}, EXTRA, good_headers=OLD),
-    Rule("Versions: no documents of the assistant", talk(USER, assistant(DOCUMENT), USER), talk(user(DOCUMENT)),
-        "`document` blocks"),
-    Rule("Versions: no citations of the user", talk(user({**TEXT, "citations": [{}]})), talk(USER, assistant({**TEXT,
-        "citations": [{}]}), USER), "citations"),
     Rule("Versions: header required", {}, says="anthropic-version", headers={"anthropic-version": ABSENT}),
     Rule("Versions: known version", {}, says="not a valid", headers={"anthropic-version": "2099-01-01"}),
     Rule("Content types: JSON", {}, says="content-type", headers={"content-type": "text/plain"}),
@@ -115,20 +110,18 @@ RULES = [
     Rule("messages not empty", {"messages": []}, says="at least one message"),
     Rule("max_tokens integer", {"max_tokens": "100"}, {"max_tokens": 100}, "max_tokens"),
     Rule("max_tokens within the model's limit", {"max_tokens": 64_001}, {"max_tokens": 64_000}, "64001 > 64000"),
-    Rule("no unknown field", {"temprature": 1}, {"metadata": {}}, f"temprature: {EXTRA}"),
+    Rule("no unknown field", {"temprature": 1}, {}, f"temprature: {EXTRA}"),
     Rule("no unknown field of a message", talk({**USER, "name": "Ada"}), says=f"messages.0.name: {EXTRA}"),
     Rule("no unknown field of a block", talk(user({**TEXT, "id": "x"})), talk(user(TEXT)), EXTRA),
     Rule("no unknown field of a tool call", talk(USER, assistant(use(index=0)), user(result())), talk(USER,
         assistant(use()), user(result())), f"messages.1.content.0.index: {EXTRA}"),
-    Rule("no unknown field of a tool", {"tools": [{**TOOL, "parameters": {}}]}, AUTO, EXTRA),
+    Rule("no unknown field of a tool", {"tools": [{**TOOL, "parameters": {}}]}, NONE, EXTRA),
     Rule("temperature at most 1", {"temperature": 1.5}, {"temperature": 0.5}, "less than", headers=OLD,
         good_headers=OLD),
     Rule("temperature at least 0", {"temperature": -0.1}, {"temperature": 0}, "greater than", headers=OLD,
         good_headers=OLD),
     Rule("stream boolean", {"stream": "yes"}, {"stream": False}, "stream"),
     Rule("system text or text blocks", {"system": [{"type": "image", "source": PNG}]}, {"system": [TEXT]}, "system"),
-    Rule("metadata user_id only", {"metadata": {"user": "7"}}, {"metadata": {"user_id": "7"}}, EXTRA),
-    Rule("stop_sequences list", {"stop_sequences": "END"}, {"stop_sequences": ["END"]}, "stop_sequences"),
     # Create a Message → messages
     Rule("known roles", talk({"role": "tool", "content": "x"}), says="messages.0.role"),
     Rule("first message of the user", talk(assistant(TEXT), USER), talk(USER, assistant(TEXT), USER), "first message"),
@@ -140,39 +133,26 @@ RULES = [
     Rule("string not only white space", talk({"role": "user", "content": "\n"}), says="non-whitespace"),
     Rule("system block not empty", {"system": [{"type": "text", "text": ""}]}, {"system": [TEXT]}, "non-empty"),
     Rule("known block types", talk(user({"type": "input_text", "text": "x"})), says="Input tag 'input_text'"),
-    Rule("system is a parameter", talk({"role": "system", "content": "Be brief."}, USER), says="role 'system'"),
-    Rule("mid-conversation system message after a user turn", talk(USER, assistant(TEXT), {"role": "system",
-        "content": "Be brief."}, USER), talk(USER, {"role": "system", "content": "Be brief."}),
-        "must follow a user message", abilities=Abilities(mid_system=True)),
+    Rule("system is a parameter", talk({"role": "system", "content": "Be brief."}, USER), says="messages.0.role"),
     # Errors → Prefill not supported
     Rule("Prefill not supported", talk(USER, assistant(TEXT)), talk(USER, assistant(TEXT), USER), "prefill"),
-    Rule("Prefill without white space at the end", talk(USER, assistant({"type": "text", "text": "Hi "})), talk(USER,
-        assistant(TEXT)), "trailing whitespace", abilities=Abilities(prefill=True)),
     # Vision
     Rule("Vision: media types", image(**{**PNG, "media_type": "image/bmp"}), image(**PNG), "media_type"),
     Rule("Vision: base64 data", image(**{**PNG, "data": "data:image/png;base64,AAAA"}), image(**PNG), "data"),
-    Rule("Vision: URL", image(type="url", url="file:///etc/passwd"), image(type="url", url="https://a.test/x.png"),
-        "url"),
-    Rule("Vision: source shape", image(url="https://a.test/x.png"), image(type="url", url="https://a.test/x.png"),
-        "source.type"),
+    Rule("Vision: source shape", image(url="https://a.test/x.png"), image(**PNG), "source.type"),
     # Define tools
-    Rule("tool name characters", {"tools": [{**TOOL, "name": "fs.read"}]}, AUTO, "tools.0.name"),
+    Rule("tool name characters", {"tools": [{**TOOL, "name": "fs.read"}]}, NONE, "tools.0.name"),
     Rule("tool name length", {"tools": [{**TOOL, "name": "r" * 129}]}, {"tools": [{**TOOL, "name": "r" * 128}]},
         "tools.0.name"),
-    Rule("tool input_schema required", {"tools": [{"name": "read"}]}, AUTO, "input_schema: Field required"),
-    Rule("tool input_schema an object", {"tools": [{**TOOL, "input_schema": {"type": "string"}}]}, AUTO,
+    Rule("tool input_schema required", {"tools": [{"name": "read"}]}, NONE, "input_schema: Field required"),
+    Rule("tool input_schema an object", {"tools": [{**TOOL, "input_schema": {"type": "string"}}]}, NONE,
         "input_schema.type"),
     Rule("tool names unique", {"tools": [TOOL, TOOL]}, {"tools": [TOOL, {**TOOL, "name": "write"}]}, "unique"),
-    Rule("tool_choice needs tools", {"tool_choice": {"type": "auto"}}, AUTO, "while providing tools"),
-    Rule("tool_choice types", {"tools": [TOOL], "tool_choice": {"type": "required"}}, AUTO, "tool_choice"),
-    Rule("tool_choice an object", {"tools": [TOOL], "tool_choice": "auto"}, AUTO, "tool_choice"),
-    Rule("tool_choice names a tool", {"tools": [TOOL], "tool_choice": {"type": "tool", "name": "write"}},
-        {"tools": [TOOL], "tool_choice": {"type": "tool", "name": "read"}}, "not found"),
+    Rule("tool_choice needs tools", {"tool_choice": {"type": "none"}}, NONE, "while providing tools"),
+    Rule("tool_choice types", {"tools": [TOOL], "tool_choice": {"type": "required"}}, NONE, "tool_choice"),
     # Handle tool calls → Handling results from client tools
     Rule("result follows the call", talk(USER, assistant(use()), USER), talk(USER, assistant(use()), user(result())),
         NO_RESULT),
-    Rule("call not last", talk(USER, assistant(use())), talk(USER, assistant(use()), user(result())), NO_RESULT,
-        abilities=Abilities(prefill=True)),
     Rule("all results in one message", talk(USER, assistant(use("a"), use("b")), user(result("a")), user(result("b"))),
         talk(USER, assistant(use("a"), use("b")), user(result("b"), result("a"))), NO_RESULT),
     Rule("results before text", talk(USER, assistant(use()), user(TEXT, result())), talk(USER, assistant(use()),
@@ -224,8 +204,6 @@ RULES = [
         abilities=Abilities(thinking=frozenset({"adaptive"}))),
     Rule("temperature 1 with thinking", {**THINKING, "temperature": 0.5}, {**THINKING, "temperature": 1},
         "`temperature` may only be set to 1", headers=OLD, good_headers=OLD),
-    Rule("no forced tool with thinking", {**THINKING, "tools": [TOOL], "tool_choice": {"type": "any"}}, {**THINKING,
-        **AUTO}, "forces tool use"),
     Rule("thinking signed", talk(USER, assistant({**THOUGHT, "signature": ""}, TEXT), USER), talk(USER,
         assistant(THOUGHT, TEXT), USER), "Invalid `signature`"),
     Rule("signature required", talk(USER, assistant({"type": "thinking", "thinking": "hm"}, TEXT), USER),
@@ -326,18 +304,6 @@ async def test_a_call_issued_without_thinking_needs_none(client: aiohttp.ClientS
     assert status == 200
 
 
-async def test_omitted_thinking_is_empty_but_signed(client: aiohttp.ClientSession) -> None:
-    """Extended thinking → Controlling thinking display."""
-    hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
-    async with AnthropicServer() as server:
-        server.tolerate("prefix changed")
-        server.add(Think("secret"), Say("done"))
-        _, answer = await post(client, server, {**hidden})
-        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
-    assert (answer["content"][0]["thinking"], status) == ("", 200)
-    assert "secret" not in json.dumps(answer)
-
-
 async def test_the_prompt_cache_reads_what_an_earlier_request_marked(client: aiohttp.ClientSession) -> None:
     """Prompt caching → Tracking cache performance."""
     long = {"type": "text", "text": "x" * 8000}
@@ -353,3 +319,15 @@ async def test_the_prompt_cache_reads_what_an_earlier_request_marked(client: aio
     assert second["cache_creation_input_tokens"] > 2000
     assert other["cache_read_input_tokens"] < 100
     assert short["cache_creation_input_tokens"] == 0
+
+
+async def test_omitted_thinking_is_empty_but_signed(client: aiohttp.ClientSession) -> None:
+    """Extended thinking → Controlling thinking display."""
+    hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
+    async with AnthropicServer() as server:
+        server.tolerate("prefix changed")
+        server.add(Think("secret"), Say("done"))
+        _, answer = await post(client, server, {**hidden})
+        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
+    assert (answer["content"][0]["thinking"], status) == ("", 200)
+    assert "secret" not in json.dumps(answer)
