@@ -12,7 +12,6 @@ import pytest
 from tests.standins.discord_ledger import Json, Rule
 from tests.standins.discord_objects import ALICE, BOB, Intent, Permission
 from tests.standins.discord_raw import Clock, Raw, broken_rules, clock, discord, raw
-from tests.standins.discord_rows import command
 from tests.standins.discord_server import DiscordServer
 
 __all__ = ["clock", "discord", "raw"]  # fixtures
@@ -264,13 +263,3 @@ async def test_content_is_told_by_intent_and_nonces_to_everybody(
         assert (told[0]["guild_id"], told[0]["channel_type"], told[3]["nonce"]) == (room["guild_id"], 0, 5)
         assert ("guild_id" in told[2], "member" in told[2], told[2]["channel_type"]) == (False, False, 1)
         assert told[0]["member"].keys() >= {"roles", "joined_at", "nick"}
-
-
-async def test_interactions_are_told_without_any_intent(discord: DiscordServer, connect: Connect, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    await raw(f"PUT /applications/{discord.bot.id}/commands", [command()])
-    socket = await connect()
-    await socket.identify(0)
-    used = discord.slash(ALICE, room, "note")
-    assert (await socket.event("INTERACTION_CREATE"))["id"] == used.id
-    assert [one.rule for one in discord.unanswered()] == [Rule.UNANSWERED_INTERACTION]

@@ -12,7 +12,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from tests.standins import discord_objects as objects
-from tests.standins.discord_objects import ALICE, BOB, OTHER_BOT, Intent
+from tests.standins.discord_objects import ALICE, BOB, OTHER_BOT
 from tests.standins.discord_server import DiscordServer
 from tests.watch import PATIENCE
 
@@ -62,50 +62,6 @@ async def running(server: DiscordServer) -> AsyncIterator[Bot]:
             await asyncio.wait([task])
 
 
-async def test_a_cut_connection_is_resumed_and_nothing_is_missed(server: DiscordServer) -> None:
-    room = server.add_channel(server.add_guild("Home"))
-    async with running(server) as bot:
-        for cut in (lambda: server.close_gateway(4000), lambda: server.close_gateway(1006), server.reconnect):
-            cut()
-            await server.wait_for(lambda: not server.connected, "the end of the connection")
-            server.say(room, ALICE, "meanwhile")
-            assert (await bot.next("message")).content == "meanwhile"
-            await bot.next("resumed")
-    assert (len(server.identified), len(server.resumed)) == (1, 3)
-
-
-async def test_an_invalid_session_is_begun_anew(server: DiscordServer) -> None:
-    room = server.add_channel(server.add_guild("Home"))
-    async with running(server) as bot:
-        server.invalidate()
-        await bot.next("ready")
-        server.close_gateway(4000)
-        server.forget_sessions()
-        missed = server.say(room, ALICE, "nobody is told of this")
-        await bot.next("ready")
-        known = bot.get_channel(int(room["id"]))
-        assert isinstance(known, discord.TextChannel)
-        assert known.last_message_id == int(missed["id"])
-        assert [one.content async for one in known.history(after=discord.Object(int(room["id"])))] == [
-            missed["content"]
-        ]
-    assert (len(server.identified), len(server.resumed)) == (3, 1)
-
-
-async def test_a_silent_gateway_is_noticed_by_its_heartbeats(server: DiscordServer) -> None:
-    server.add_guild("Home")
-    server.heartbeat_interval = 0.05
-    async with Bot(heartbeat_timeout=0.1) as bot:
-        task = asyncio.create_task(bot.start(server.token))
-        await bot.next("ready")
-        server.gateway_silent = True
-        await bot.next("disconnect")
-        server.gateway_silent = False
-        await bot.next("resumed")
-        await bot.close()
-        await asyncio.wait([task])
-
-
 async def test_what_people_do_is_told(server: DiscordServer) -> None:
     guild = server.add_guild("Home", BOB)
     room = server.add_channel(guild)
@@ -141,11 +97,3 @@ async def test_what_people_do_is_told(server: DiscordServer) -> None:
         await bot.next("guild_channel_delete")
         server.remove_guild(guild)
         await bot.next("guild_remove")
-
-
-async def test_intents_that_are_not_granted_end_the_connection(server: DiscordServer) -> None:
-    server.granted = Intent(0)
-    async with Bot() as bot:
-        with pytest.raises(discord.PrivilegedIntentsRequired):
-            await bot.start(server.token)
-        assert not (await bot.application_info()).flags.gateway_message_content_limited

@@ -136,16 +136,6 @@ async def test_whom_a_message_pings(discord: DiscordServer, raw: Raw) -> None:
     assert len(discord.pinged()) == known
 
 
-async def test_which_links_show_a_preview(discord: DiscordServer, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    words = (
-        "https://a.example/x [b](https://b.example) <https://c.example> `https://d.example` [e](<https://e.example>)"
-    )
-    await raw.send(room, words)
-    await raw.send(room, words, flags=objects.SUPPRESS_EMBEDS)
-    assert [one.previews for one in discord.sent] == [("https://a.example/x", "https://b.example"), ()]
-
-
 async def test_content_is_empty_without_its_intent(discord: DiscordServer, raw: Raw) -> None:
     discord.granted = Intent(0)
     room = discord.add_channel(discord.add_guild())

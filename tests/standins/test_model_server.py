@@ -118,25 +118,6 @@ async def test_a_gate_lets_one_delta_pass_after_the_other(api: Api) -> None:
         assert api.text((await response.read()).decode()) == "one two three"
 
 
-async def test_a_failure_comes_as_a_status_with_its_headers(api: Api) -> None:
-    api.server.tolerate("before retry-after ended")
-    api.server.add(Fail(429, retry_after=2))
-    api.server.add(Fail(502, body=b"<html>Bad gateway</html>"))
-    async with api.post() as response:
-        answer = await response.json()
-        assert (response.status, response.headers["retry-after"]) == (429, "2")
-    assert answer["error"].get("code", answer["error"]["type"]) in ("rate_limit_error", "rate_limit_exceeded")
-    assert (await api.ask())[1] == "<html>Bad gateway</html>"
-
-
-async def test_a_failure_after_text_comes_in_the_stream(api: Api) -> None:
-    api.server.add("half of", Fail(529 if isinstance(api.server, AnthropicServer) else 503))
-    status, stream = await api.ask()
-    assert (status, api.text(stream)) == (200, "half of")
-    last = json.loads(stream.strip().splitlines()[-1].removeprefix("data: "))
-    assert last["error"].get("code", last["error"]["type"]) in ("overloaded_error", "server_is_overloaded")
-
-
 @pytest.mark.parametrize("how", ["cut", "reset"])
 @pytest.mark.parametrize("count", [0, 1, 3])
 async def test_a_break_cuts_after_so_many_deltas(api: Api, how: Any, count: int) -> None:
@@ -214,12 +195,6 @@ async def test_a_continuer_goes_on_from_what_the_transcript_holds(api: Api, cuts
             talk += [said("assistant", piece), said("user", "Your reply was cut.")]
     status, stream = await api.ask(*talk)
     assert (status, heard + api.text(stream)) == (200, whole)
-
-
-async def test_a_continuer_notices_a_lost_beginning(api: Api) -> None:
-    api.server.default = Continuer("one two three", asked="Count")
-    talk = [said("user", "Count."), said("assistant", "two"), said("user", "Go on.")]
-    assert api.text((await api.ask(*talk))[1]).startswith(Continuer.LOST)
 
 
 def tool(name: str) -> Json:

@@ -27,9 +27,9 @@ USER = {"role": "user", "content": "Hello"}
 HI = {"role": "assistant", "content": "Hi"}
 BASE: Json = {"model": "gpt-4o", "messages": [USER]}
 REASONING = {"model": "gpt-5.1"}
+PNG = "data:image/png;base64,AAAA"
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
-STRICT = {**SCHEMA, "required": ["path"], "additionalProperties": False}
 
 
 def tool(name: str = "read", **more: object) -> Json:
@@ -52,8 +52,8 @@ def talk(*messages: Json, **more: object) -> Json:
     return {"messages": list(messages), "tools": [tool()], **more}
 
 
-def image(url: str, **more: object) -> Json:
-    return talk({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url, **more}}]})
+def image(url: str) -> Json:
+    return talk({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]})
 
 
 def array_of(items: Json) -> Json:
@@ -101,14 +101,12 @@ RULES = [
     Rule("no unknown field", {"thinking": {"type": "enabled"}}, code=UNKNOWN, param="thinking"),
     Rule("no Anthropic system field", {"system": "x"}, talk({"role": "system", "content": "x"}, USER), UNKNOWN,
         "system"),
-    Rule("no unknown field of a message", talk({**USER, "cache_control": {}}), talk({**USER, "name": "Ada"}), UNKNOWN,
+    Rule("no unknown field of a message", talk({**USER, "cache_control": {}}), talk(USER), UNKNOWN,
         "messages[0].cache_control"),
     Rule("no unknown field of a part", talk({"role": "user", "content": [{"type": "text", "text": "a", "id": 1}]}),
         talk({"role": "user", "content": [{"type": "text", "text": "a"}]}), UNKNOWN, "messages[0].content[0].id"),
     Rule("temperature at most 2", {"temperature": 2.1}, {"temperature": 2}, VALUE, "temperature"),
     Rule("temperature a number", {"temperature": "hot"}, {"temperature": None}, TYPE, "temperature"),
-    Rule("n at least 1", {"n": 0}, {"n": 1}, VALUE, "n"),
-    Rule("stop at most four", {"stop": list("abcde")}, {"stop": list("abcd")}, "string_above_max_length", "stop"),
     Rule("stream boolean", {"stream": "yes"}, {"stream": None}, TYPE, "stream"),
     Rule("stream_options only with stream", {"stream_options": {"include_usage": True}}, {"stream_options": None},
         param="stream_options"),
@@ -125,10 +123,8 @@ RULES = [
         "reasoning_effort": "minimal"}, VALUE, "reasoning_effort"),
     Rule("reasoning_effort for reasoning models", {"reasoning_effort": "low"}, {**REASONING,
         "reasoning_effort": "low"}),
-    Rule("response_format types", {"response_format": {"type": "json"}}, {"response_format": {"type": "json_object"}},
-        VALUE, "response_format.type"),
     # Create chat completion → messages
-    Rule("known roles", talk({"role": "robot", "content": "x"}), talk({"role": "developer", "content": "x"}), VALUE,
+    Rule("known roles", talk({"role": "robot", "content": "x"}), talk({"role": "system", "content": "x"}, USER), VALUE,
         "messages[0].role"),
     Rule("role required", talk({"content": "x"}), code=MISSING, param="messages[0].role"),
     Rule("content required", talk({"role": "user"}), code=MISSING, param="messages[0].content"),
@@ -137,8 +133,6 @@ RULES = [
     Rule("content parts not empty", talk({"role": "user", "content": []}), talk(USER), EMPTY, "messages[0].content"),
     Rule("known part types", talk({"role": "user", "content": [{"type": "image", "source": {}}]}), {}, VALUE,
         "messages[0].content[0].type"),
-    Rule("system content text only", talk({"role": "system", "content": [{"type": "image_url", "image_url": {}}]}),
-        talk({"role": "system", "content": [{"type": "text", "text": "x"}]}), VALUE, "messages[0].content[0].type"),
     Rule("assistant content null only with tool_calls", talk(USER, {"role": "assistant", "content": None}), ANSWERED,
         param="messages.[1].content"),
     Rule("assistant content or tool_calls", talk(USER, {"role": "assistant"}), ANSWERED, param="messages.[1].content"),
@@ -188,25 +182,15 @@ RULES = [
         "tools[0].function.parameters"),
     Rule("arrays name their items", {"tools": [tool(parameters=array_of({}))]},
         {"tools": [tool(parameters=array_of({"items": {}}))]}, SHAPE, "tools[0].function.parameters"),
-    Rule("strict mode: no more properties", {"tools": [tool(parameters=SCHEMA, strict=True)]},
-        {"tools": [tool(parameters=STRICT, strict=True)]}, SHAPE, "tools[0].function.parameters"),
-    Rule("strict mode: all required", {"tools": [tool(parameters={**STRICT, "required": []}, strict=True)]},
-        {"tools": [tool(parameters=STRICT, strict=True)]}, SHAPE, "tools[0].function.parameters"),
-    Rule("tool_choice needs tools", {"tool_choice": "auto"}, talk(USER, tool_choice="auto"), param="tool_choice"),
-    Rule("parallel_tool_calls needs tools", {"parallel_tool_calls": True}, talk(USER, parallel_tool_calls=True),
-        param="parallel_tool_calls"),
+    Rule("tool_choice needs tools", {"tool_choice": "none"}, talk(USER, tool_choice="none"), param="tool_choice"),
     Rule("tool_choice values", talk(USER, tool_choice="any"), talk(USER, tool_choice="none"), VALUE, "tool_choice"),
-    Rule("tool_choice names a tool", talk(USER, tool_choice={"type": "function", "function": {"name": "write"}}),
-        talk(USER, tool_choice={"type": "function", "function": {"name": "read"}}), param="tool_choice"),
     # Images and vision
-    Rule("image URL or data URL", image("file:///etc/passwd"), image("https://a.test/x.png"), VALUE,
+    Rule("image URL or data URL", image("file:///etc/passwd"), image(PNG), VALUE,
         "messages[0].content[0].image_url.url"),
-    Rule("image media types", image("data:image/bmp;base64,AAAA"), image("data:image/png;base64,AAAA"), VALUE,
+    Rule("image media types", image("data:image/bmp;base64,AAAA"), image(PNG), VALUE,
         "messages[0].content[0].image_url.url"),
-    Rule("image detail", image("https://a.test/x.png", detail="best"), image("https://a.test/x.png", detail="high"),
-        VALUE, "messages[0].content[0].image_url.detail"),
     Rule("image_url an object", talk({"role": "user", "content": [{"type": "image_url", "image_url": "https://a"}]}),
-        image("https://a.test/x.png"), TYPE, "messages[0].content[0].image_url"),
+        image(PNG), TYPE, "messages[0].content[0].image_url"),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from tests.standins.slack_corpus import malformed, readable
 from tests.standins.slack_delivery import State
@@ -180,22 +180,6 @@ async def test_commands_and_clicks_are_answered_in_time_or_lost(slack: SlackServ
     await acknowledge(socket, await received(socket), payload={"text": "in time", "response_type": "in_channel"})
     await slack.wait_text("in time")
     assert slack.texts() == ["in time"]
-
-
-async def test_planned_refresh_and_disabled_link(slack: SlackServer, client: Client) -> None:
-    old = await client.connect()
-    await slack.sockets.announce("warning")
-    assert (await received(old))["reason"] == "warning"
-    told = await slack.sockets.announce("refresh_requested")
-    assert (await received(old))["reason"] == "refresh_requested"
-    new = await client.connect()
-    slack.dm(ALICE, "hello")
-    await acknowledge(new, await received(new))
-    await slack.sockets.close(told)
-    assert (await old.receive()).type is WSMsgType.CLOSE
-    await slack.wait_acknowledged()
-    await slack.sockets.announce("link_disabled")
-    assert (await received(new))["reason"] == "link_disabled"
 
 
 @asynccontextmanager

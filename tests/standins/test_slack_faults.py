@@ -73,19 +73,6 @@ async def test_outcome_unknown(slack: SlackServer, call: Client) -> None:
     assert [one["text"] for one in slack.messages("C0GENERAL0")] == ["changed"]
 
 
-async def test_the_handshake_fails(slack: SlackServer, call: Client) -> None:
-    opened = (await call("apps.connections.open", {}, token=slack.app_token)).body["url"]
-    slack.fail_next("connect", status=503)
-    slack.fail_next("connect", drop=True, times=2)  # aiohttp itself repeats a GET on a connection that it kept
-    with pytest.raises(aiohttp.WSServerHandshakeError):
-        await call.session.ws_connect(opened)
-    with pytest.raises(aiohttp.ClientError):
-        await call.session.ws_connect(opened)
-    socket = await call.session.ws_connect(opened)
-    assert (await socket.receive_json())["type"] == "hello"
-    await socket.close()
-
-
 async def test_files_that_fail(slack: SlackServer, call: Client) -> None:
     slack.tolerate(Rule.BAD_VALUE)
     named = (await call("files.getUploadURLExternal", {"filename": "a.txt", "length": 4})).body

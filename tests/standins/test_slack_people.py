@@ -72,17 +72,3 @@ def test_other_apps_write_too() -> None:
     assert [one["user"] for one in slack.events_of("app_mention")] == ["U0BUILDS"]
     slack.say(room, ALICE, "is away", subtype="me_message")
     assert slack.events_of("message")[-1]["subtype"] == "me_message"
-
-
-def test_a_tombstone_goes_with_its_last_reply() -> None:
-    slack = SlackServer()
-    room = slack.channel("general", ALICE)
-    parent = slack.say(room, ALICE, "parent")
-    reply = slack.say(room, ALICE, "reply", thread_ts=parent["ts"])
-    slack.delete(room, parent)
-    assert slack.messages(room)[0]["subtype"] == "tombstone"
-    slack.delete(room, reply)
-    assert slack.messages(room) == []
-    gone = slack.events_of("message")[-2:]
-    assert [one["deleted_ts"] for one in gone] == [reply["ts"], parent["ts"]]
-    assert gone[1]["previous_message"]["subtype"] == "tombstone"

@@ -59,16 +59,6 @@ async def test_dropped_connection_before_and_after_the_call(
     assert telegram.texts() == (["x"] if after_apply else [])
 
 
-async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
-    http: aiohttp.ClientSession, telegram: TelegramServer
-) -> None:
-    telegram.write("hello")
-    fault = telegram.fail_next("sendMessage", after_apply=True)
-    assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
-    assert fault.fired == 0
-    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-
-
 @pytest.mark.parametrize("after_apply", [False, True])
 async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool, telegram: TelegramServer) -> None:
     telegram.write("hello")
@@ -79,20 +69,6 @@ async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool, teleg
     assert not answer.done()
     hold.release()
     assert (await answer)["result"]["text"] == "x"
-
-
-async def test_server_comes_back_on_its_port_with_its_state(
-    http: aiohttp.ClientSession, telegram: TelegramServer
-) -> None:
-    poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
-    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-    await telegram.stop()
-    assert (await poll)["status"] == 500
-    with pytest.raises(aiohttp.ClientConnectionError):
-        await call(http, telegram, "getMe")
-    update = telegram.write("written while the server was away")
-    await telegram.start()
-    assert await ids(http, telegram) == [update["update_id"]]
 
 
 @pytest.mark.parametrize("apply", [False, True])
