@@ -6,7 +6,6 @@ Each row has the page and heading of the rule, a request that breaks it, and its
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,26 +223,20 @@ RULES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def post(
-    client: aiohttp.ClientSession, server: AnthropicServer, changes: Json, headers: Json | None = None
+    http: aiohttp.ClientSession, server: AnthropicServer, changes: Json, headers: Json | None = None
 ) -> tuple[int, Json]:
     body = {name: value for name, value in {**BASE, **changes}.items() if value is not ABSENT}
     sent = {name: value for name, value in {**HEADERS, **(headers or {})}.items() if value is not ABSENT}
-    async with client.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
+    async with http.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
         return response.status, await response.json()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_broken_rule_is_refused(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with AnthropicServer(models=["claude-test"], abilities=rule.abilities) as server:
         server.tolerate("is malformed")
-        status, answer = await post(client, server, rule.bad, rule.headers)
+        status, answer = await post(http, server, rule.bad, rule.headers)
     assert (status, answer["type"], answer["error"]["type"]) == (rule.status, "error", rule.kind), answer
     assert rule.says in answer["error"]["message"]
     assert answer["request_id"].startswith("req_")
@@ -251,69 +244,69 @@ async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSessio
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_kept_rule_is_answered(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_kept_rule_is_answered(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with AnthropicServer(models=["claude-test"], abilities=rule.abilities) as server:
-        status, answer = await post(client, server, rule.good, rule.good_headers)
+        status, answer = await post(http, server, rule.good, rule.good_headers)
     assert status == 200, answer
     assert answer["content"][0]["text"].startswith("echo:")
 
 
-async def test_a_body_that_is_no_json_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_body_that_is_no_json_is_refused(http: aiohttp.ClientSession) -> None:
     async with AnthropicServer() as server:
         server.tolerate("not valid JSON")
-        async with client.post(server.url + server.path, data=b'{"model":', headers=HEADERS) as response:
+        async with http.post(server.url + server.path, data=b'{"model":', headers=HEADERS) as response:
             answer = await response.json()
     assert (response.status, answer["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_a_body_over_the_limit_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_body_over_the_limit_is_refused(http: aiohttp.ClientSession) -> None:
     """Errors → Request size limits."""
     async with AnthropicServer(max_body=10_000) as server:
         server.tolerate("larger than the API takes")
-        status, answer = await post(client, server, talk({"role": "user", "content": "x" * 10_000}))
+        status, answer = await post(http, server, talk({"role": "user", "content": "x" * 10_000}))
     assert (status, answer["error"]["type"]) == (413, "request_too_large")
 
 
 @pytest.mark.parametrize("kind", ["enabled", "adaptive"])
-async def test_issued_thinking_must_come_back_unchanged(kind: str, client: aiohttp.ClientSession) -> None:
+async def test_issued_thinking_must_come_back_unchanged(kind: str, http: aiohttp.ClientSession) -> None:
     """Extended thinking → Preserving thinking blocks, with blocks and ids that the server has issued."""
     thinking = {"thinking": THINKING["thinking"] if kind == "enabled" else {"type": "adaptive"}}
     async with AnthropicServer() as server:
         server.add(Think("one"), Think("two", redacted=True), Say("Let me look."), Call("read", {"path": "a"}))
-        _, answer = await post(client, server, talk(USER, **thinking))
+        _, answer = await post(http, server, talk(USER, **thinking))
         blocks = answer["content"]
         back = user(result(blocks[-1]["id"]))
-        whole, _ = await post(client, server, talk(USER, assistant(*blocks), back, **thinking))
-        steered, _ = await post(client, server, talk(USER, assistant(*blocks), back, USER, **thinking))
+        whole, _ = await post(http, server, talk(USER, assistant(*blocks), back, **thinking))
+        steered, _ = await post(http, server, talk(USER, assistant(*blocks), back, USER, **thinking))
         server.tolerate("cannot be modified")
         server.tolerate("prefix changed")
         for broken in (blocks[2:], blocks[1:], [blocks[1], blocks[0], *blocks[2:]]):
-            status, refusal = await post(client, server, talk(USER, assistant(*broken), back, **thinking))
+            status, refusal = await post(http, server, talk(USER, assistant(*broken), back, **thinking))
             assert (status, "cannot be modified" in refusal["error"]["message"]) == (400, True)
         later = talk(USER, assistant(*blocks[2:]), back, assistant(TEXT), USER, **thinking)
-        assert (await post(client, server, later))[0] == 200
+        assert (await post(http, server, later))[0] == 200
     assert (whole, steered) == (200, 200)
 
 
-async def test_a_call_issued_without_thinking_needs_none(client: aiohttp.ClientSession) -> None:
+async def test_a_call_issued_without_thinking_needs_none(http: aiohttp.ClientSession) -> None:
     async with AnthropicServer() as server:
         server.add(Call("read", {"path": "a"}))
-        _, answer = await post(client, server, talk(USER, **THINKING))
+        _, answer = await post(http, server, talk(USER, **THINKING))
         back = user(result(answer["content"][0]["id"]))
-        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), back, **THINKING))
+        status, _ = await post(http, server, talk(USER, assistant(*answer["content"]), back, **THINKING))
     assert status == 200
 
 
-async def test_the_prompt_cache_reads_what_an_earlier_request_marked(client: aiohttp.ClientSession) -> None:
+async def test_the_prompt_cache_reads_what_an_earlier_request_marked(http: aiohttp.ClientSession) -> None:
     """Prompt caching → Tracking cache performance."""
     long = {"type": "text", "text": "x" * 8000}
     async with AnthropicServer() as server:
-        first = (await post(client, server, talk(user({**long, **MARK}))))[1]["usage"]
+        first = (await post(http, server, talk(user({**long, **MARK}))))[1]["usage"]
         moved = talk(user(long), assistant(TEXT), user({**long, **MARK}))
-        second = (await post(client, server, moved))[1]["usage"]
+        second = (await post(http, server, moved))[1]["usage"]
         unlike = {"type": "text", "text": "y" * 8000, **MARK}
-        other = (await post(client, server, talk(user(unlike))))[1]["usage"]
-        short = (await post(client, server, talk(user({**TEXT, **MARK}))))[1]["usage"]
+        other = (await post(http, server, talk(user(unlike))))[1]["usage"]
+        short = (await post(http, server, talk(user({**TEXT, **MARK}))))[1]["usage"]
     assert (first["cache_read_input_tokens"], first["cache_creation_input_tokens"] > 2000) == (0, True)
     assert second["cache_read_input_tokens"] == first["cache_creation_input_tokens"]
     assert second["cache_creation_input_tokens"] > 2000
@@ -321,13 +314,13 @@ async def test_the_prompt_cache_reads_what_an_earlier_request_marked(client: aio
     assert short["cache_creation_input_tokens"] == 0
 
 
-async def test_omitted_thinking_is_empty_but_signed(client: aiohttp.ClientSession) -> None:
+async def test_omitted_thinking_is_empty_but_signed(http: aiohttp.ClientSession) -> None:
     """Extended thinking → Controlling thinking display."""
     hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
     async with AnthropicServer() as server:
         server.tolerate("prefix changed")
         server.add(Think("secret"), Say("done"))
-        _, answer = await post(client, server, {**hidden})
-        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
+        _, answer = await post(http, server, {**hidden})
+        status, _ = await post(http, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
     assert (answer["content"][0]["thinking"], status) == ("", 200)
     assert "secret" not in json.dumps(answer)

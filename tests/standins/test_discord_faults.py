@@ -172,7 +172,7 @@ async def test_uploads_and_links_that_end(discord: DiscordServer, raw: Raw, cloc
 async def test_downloads_fail_like_calls_and_take_no_token(discord: DiscordServer, raw: Raw) -> None:
     said = discord.dm(ALICE, files=[File("a.txt", b"words")])
     url = discord.show(said)["attachments"][0]["url"]
-    assert url.startswith(discord.cdn_url)
+    assert url.startswith(discord.files.base)
     discord.fail_next("GET /attachments/*/*/*", status=503)
     discord.fail_next(f"GET /attachments/*/{said['attachments'][0]['id']}/*", status=403)
     silence = discord.fall_silent()

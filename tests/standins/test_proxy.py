@@ -17,12 +17,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
         yield server
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 def address(proxy: FaultProxy, telegram: TelegramServer, method: str) -> str:
     return f"http://127.0.0.1:{proxy.port}/bot{telegram.token}/{method}"
 

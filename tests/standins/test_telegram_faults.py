@@ -8,12 +8,9 @@ import pytest
 
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB
-from tests.standins.test_telegram_updates import call, http, ids
+from tests.standins.test_telegram_updates import call, ids
 
 SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
-
-
-__all__ = ["http"]  # the fixture
 
 
 @pytest.fixture

@@ -92,12 +92,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
         yield server
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def send(http: aiohttp.ClientSession, server: TelegramServer, *targets: str) -> Json:
     """A message of a bold word and linked ones; returns the body of the answer."""
     links = [mark("text_link", 5 * n, 4, url=target) for n, target in enumerate(targets, 1)]

@@ -43,12 +43,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
         yield server
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     code: int

@@ -15,12 +15,6 @@ from tests.standins.telegram_updates import ALICE, TOKEN, Room
 GROUP = Room(-4_000_111, "group", "Kitchen")
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def call(http: aiohttp.ClientSession, server: TelegramServer, method: str, **params: object) -> Json:
     """The answer's body, with the HTTP status as "status"."""
     async with http.post(f"{server.base_url}{server.token}/{method}", json=params) as answer:
