@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     last = json.loads((root / LAST).read_text(encoding="utf-8"))
     counts: dict[str, Numbers] = last["counts"]
     for folder, numbers in sorted(table.sums(counts).items()):
-        columns = (f"{name} {number:g}" for name, number in zip(COLUMNS, numbers, strict=True) if number)
+        columns = (f"{name} {number}" for name, number in zip(COLUMNS, numbers, strict=True) if number)
         sys.stdout.write(f"{folder}: {', '.join(columns)}\n")
     if write:
         known = table.read(root / table.TABLE) if (root / table.TABLE).exists() else {}

@@ -17,25 +17,21 @@ TABLE = "tests/counts.toml"
 HEADER = """\
 # Limits of each folder of tests, which every run of the whole suite compares with its counts (tests/counts).
 # [limit of the folder, largest count of one test]: services started, programs run, processes forked, temporary files
-# opened, connections to SQLite, seconds of timers that ran out. A column that is not there has the limit 0, sleep
-# 0.5. `make test`, then `python -m tests.counts --write` writes it anew: a growth needs a reason in the commit.
+# opened, connections to SQLite. A column that is not there has the limit 0. `make test`, then
+# `python -m tests.counts --write` writes it again: a growth needs a reason in the commit.
 
 """
 ROOM = 1.05
 """Room of a limit above what was counted."""
-LOW = 0.8
-"""A limit that could be lowered below this part of it is mentioned."""
 NAMED = 8
 """Tests that a message names at most."""
-_ASLEEP = COLUMNS.index("asleep")
-_ABSENT = [(0.5, 0.0) if name == "asleep" else (0.0, 0.0) for name in COLUMNS]
 
 
 @dataclass(frozen=True)
 class Row:
     """What a folder may count, and the most that one test of it has counted, by column."""
 
-    limits: tuple[float, ...]
+    limits: tuple[int, ...]
     most: tuple[float, ...]
 
 
@@ -54,24 +50,18 @@ def sums(counts: Mapping[str, Numbers]) -> dict[str, Numbers]:
     return found
 
 
-def limit_for(count: float, column: int) -> float:
-    """Return the limit for what was counted, with some room.
-
-    Sleep depends on how quick the machine is, so it has more.
-    """
-    if column == _ASLEEP:
-        return math.ceil(count * 3 + 1) / 2 if count >= 0.05 else 0.5
+def limit_for(count: int) -> int:
+    """Return the limit for what was counted, with some room."""
     if count < 20:
         return math.ceil(count * ROOM)
-    step = int("1" + "0" * (len(str(int(count))) - 2))
+    step = int("1" + "0" * (len(str(count)) - 2))
     return math.ceil(count * ROOM / step) * step
 
 
 def row(counts: Iterable[Numbers]) -> Row:
     """Return the row for the counts of the tests of a folder."""
     columns = list(zip(*counts, strict=True))
-    most = tuple(math.ceil(max(numbers) * 10) / 10 for numbers in columns)
-    return Row(tuple(limit_for(sum(numbers), column) for column, numbers in enumerate(columns)), most)
+    return Row(tuple(limit_for(sum(numbers)) for numbers in columns), tuple(map(max, columns)))
 
 
 def read(path: Path) -> dict[str, Row]:
@@ -81,7 +71,7 @@ def read(path: Path) -> dict[str, Row]:
     for folder, columns in rows.items():
         if unknown := columns.keys() - set(COLUMNS):
             raise ValueError(f"{path}: {folder} has an unknown column: {', '.join(sorted(unknown))}")
-        pairs = [columns.get(name, absent) for name, absent in zip(COLUMNS, _ABSENT, strict=True)]
+        pairs = [columns.get(name, (0, 0)) for name in COLUMNS]
         found[folder] = Row(tuple(limit for limit, _ in pairs), tuple(most for _, most in pairs))
     return found
 
@@ -91,8 +81,8 @@ def write(path: Path, rows: Mapping[str, Row]) -> None:
     width = max(map(len, rows), default=0) + 2
     lines = []
     for folder, one in sorted(rows.items()):
-        columns = zip(COLUMNS, one.limits, one.most, _ABSENT, strict=True)
-        pairs = [f"{name} = [{limit:.10g}, {most:.10g}]" for name, limit, most, absent in columns if limit != absent[0]]
+        columns = zip(COLUMNS, one.limits, one.most, strict=True)
+        pairs = [f"{name} = [{limit}, {most:g}]" for name, limit, most in columns if limit]
         quoted = f'"{folder}"'
         lines.append(f"{quoted:{width}} = {{ {', '.join(pairs)} }}".replace("{  }", "{}"))
     path.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
@@ -115,18 +105,18 @@ def growths(
         for column, (count, ceiling) in enumerate(zip(total, rows[folder].limits, strict=True)):
             if count > ceiling:
                 tests = {name: numbers[column] for name, numbers in counts.items() if folder_of(name) == folder}
-                head = f"{folder}: {COLUMNS[column]} {count:.6g}, and {TABLE} allows {ceiling:.10g}."
+                head = f"{folder}: {COLUMNS[column]} {count}, and {TABLE} allows {ceiling}."
                 found.append("\n".join([head, *_causes(tests, rows[folder].most[column], changed)]))
     return found
 
 
-def _causes(tests: Mapping[str, float], most: float, changed: Collection[str]) -> list[str]:
+def _causes(tests: Mapping[str, int], most: float, changed: Collection[str]) -> list[str]:
     """Name the tests behind a growth: the largest ones if nothing else is known."""
     above = {name: count for name, count in tests.items() if count > most}
     fresh = {name: count for name, count in tests.items() if count and name.split("::")[0] in changed}
     lines = []
     if above:
-        lines += [f"  above {most:.10g}, the most that one test of it had:", *_largest(above)]
+        lines += [f"  above {most:g}, the most that one test of it had:", *_largest(above)]
     if fresh := {name: count for name, count in fresh.items() if name not in above}:
         lines += ["  in files that changed since the table was written:", *_largest(fresh)]
     if not lines:
@@ -134,28 +124,12 @@ def _causes(tests: Mapping[str, float], most: float, changed: Collection[str]) -
     return lines
 
 
-def _largest(tests: Mapping[str, float]) -> list[str]:
+def _largest(tests: Mapping[str, int]) -> list[str]:
     ordered = sorted(tests.items(), key=lambda item: (-item[1], item[0]))
-    lines = [f"    {count:8.6g}  {name}" for name, count in ordered[:NAMED]]
+    lines = [f"    {count:8}  {name}" for name, count in ordered[:NAMED]]
     if len(ordered) > NAMED:
         lines.append(f"              and {len(ordered) - NAMED} more")
     return lines
-
-
-def hints(rows: Mapping[str, Row], counts: Mapping[str, Numbers], whole: Collection[str]) -> list[str]:
-    """Return a line for each folder with limits that could be clearly lower."""
-    totals = sums(counts)
-    found = []
-    for folder in sorted(set(whole) & set(rows) & set(totals)):
-        numbers = zip(COLUMNS, totals[folder], rows[folder].limits, strict=True)
-        lower = [
-            f"{name} {ceiling:.10g} → {now:.10g}"
-            for column, (name, count, ceiling) in enumerate(numbers)
-            if (now := limit_for(count, column)) < ceiling * LOW
-        ]
-        if lower:
-            found.append(f"{folder}: {', '.join(lower)}")
-    return found
 
 
 def changed_files(root: Path) -> set[str]:

@@ -17,9 +17,9 @@ from typing import Any
 
 from tests.stalls import WATCH
 
-COLUMNS = ("services", "programs", "forks", "files", "databases", "asleep")
-"""Order of the numbers in each list of counts; `asleep` is in seconds."""
-_SERVICES, _PROGRAMS, _FORKS, _FILES, _DATABASES, _ASLEEP = range(len(COLUMNS))
+COLUMNS = ("services", "programs", "forks", "files", "databases")
+"""Order of the numbers in each list of counts."""
+_SERVICES, _PROGRAMS, _FORKS, _FILES, _DATABASES = range(len(COLUMNS))
 
 _EVENTS = {
     "subprocess.Popen": _PROGRAMS,
@@ -37,7 +37,7 @@ SHORTEST = 0.25
 # The loop's own lag is measured every second for as long as a service runs, the memory while commands run.
 _TICKS = ("bot.gateway.loop_lag", "agent.tools.low_memory")
 
-Numbers = list[float]
+Numbers = list[int]
 
 
 def zero() -> Numbers:
@@ -49,13 +49,14 @@ class Tally:
     """Counts by the id of a test, and by a fixture that several tests share.
 
     tests: of each test. shared: of fixtures that are set up once for a module or a session, in each worker that needs
-    them. current: where the hooks count at this moment.
+    them. current: where the hooks count at this moment. asleep: seconds of timers that ran out in the current test.
     """
 
     def __init__(self) -> None:
         self.tests: dict[str, Numbers] = {}
         self.shared: dict[str, Numbers] = {}
         self.current = zero()
+        self.asleep = 0.0
         self._installed = False
         # Seconds of silence in all, and what they were when something was last heard or counted.
         self._idle = 0.0
@@ -138,7 +139,7 @@ class Tally:
             idle = self._idle
 
             def run_out(*arguments: Any) -> object:
-                self.current[_ASLEEP] += self._idle - max(idle, self._heard)
+                self.asleep += self._idle - max(idle, self._heard)
                 self._heard = self._idle
                 return callback(*arguments)
 

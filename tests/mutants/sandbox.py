@@ -204,13 +204,13 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "sandbox/probe-reads-no-secret",
         "prove",
-        code("_PROBE.read_text()", "_PROBE.read_text().replace('read(secret)', \"read('/-')\")"),
+        code("_PROBE.read_text()", "_PROBE.read_text().replace('read, secret)', \"read, '/-')\")"),
         f"{_PROOF}each_way_out_is_noticed",
     ),
     fault(
         "sandbox/probe-follows-no-link",
         "prove",
-        code("_PROBE.read_text()", "_PROBE.read_text().replace('link\", by_link)', 'link\", lambda: read(\"/-\"))')"),
+        code("_PROBE.read_text()", "_PROBE.read_text().replace('by_link, temporary, os', 'lambda *_: read(\"/-\"), os')"),
         f"{_PROOF}each_way_out_is_noticed",
     ),
     fault(

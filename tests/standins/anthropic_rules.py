@@ -36,36 +36,24 @@ MARKED = {"cache_control": CACHE}
 KIND = {"type": anything}
 REASONING = ("thinking", "redacted_thinking")
 
-TEXT = record({**KIND, "text": string()}, {**MARKED, "citations": nullable(array(anything))})
-IMAGE_SOURCE = tagged(
-    "type",
+TEXT = record({**KIND, "text": string()}, MARKED)
+IMAGE_SOURCE = record(
     {
-        "base64": record(
-            {
-                **KIND,
-                "media_type": one_of("image/jpeg", "image/png", "image/gif", "image/webp"),
-                "data": string(r"[A-Za-z0-9+/]+={0,2}"),
-            }
-        ),
-        "url": record({**KIND, "url": string(r"https?://\S+")}),
-        "file": record({**KIND, "file_id": string(shortest=1)}),
-    },
+        "type": one_of("base64"),
+        "media_type": one_of("image/jpeg", "image/png", "image/gif", "image/webp"),
+        "data": string(r"[A-Za-z0-9+/]+={0,2}"),
+    }
 )
-IMAGE = record({**KIND, "source": IMAGE_SOURCE}, {**MARKED, "transformations": anything})
-DOCUMENT = record(
-    {**KIND, "source": record({"type": string()}, more=True)},
-    {**MARKED, "title": anything, "context": anything, "citations": anything},
-)
-RESULT_PART = tagged("type", {"text": TEXT, "image": IMAGE, "document": DOCUMENT})
+IMAGE = record({**KIND, "source": IMAGE_SOURCE}, MARKED)
+RESULT_PART = tagged("type", {"text": TEXT, "image": IMAGE})
 BLOCK = tagged(
     "type",
     {
         "text": TEXT,
         "image": IMAGE,
-        "document": DOCUMENT,
         "tool_use": record(
             {**KIND, "id": string(r"[a-zA-Z0-9_-]+"), "name": string(NAME), "input": record({}, more=True)},
-            {**MARKED, "caller": anything},
+            MARKED,
         ),
         "tool_result": record(
             {**KIND, "tool_use_id": string(r"[a-zA-Z0-9_-]+")},
@@ -75,35 +63,10 @@ BLOCK = tagged(
         "redacted_thinking": record({**KIND, "data": string()}),
     },
 )
-MESSAGE = record({"role": one_of("user", "assistant", "system"), "content": text_or(array(BLOCK))})
-TOOL = tagged(
-    "type",
-    {
-        "custom": record(
-            {"name": string(NAME), "input_schema": record({"type": one_of("object")}, more=True)},
-            {
-                **MARKED,
-                "type": anything,
-                "description": string(),
-                "strict": boolean,
-                "input_examples": array(anything),
-                "eager_input_streaming": nullable(boolean),
-                "defer_loading": boolean,
-                "allowed_callers": array(string()),
-            },
-        )
-    },
-    default="custom",
-)
-SERIAL = {"disable_parallel_tool_use": boolean}
-TOOL_CHOICE = tagged(
-    "type",
-    {
-        "auto": record(KIND, SERIAL),
-        "any": record(KIND, SERIAL),
-        "tool": record({**KIND, "name": string(NAME)}, SERIAL),
-        "none": record(KIND),
-    },
+MESSAGE = record({"role": one_of("user", "assistant"), "content": text_or(array(BLOCK))})
+TOOL = record(
+    {"name": string(NAME), "input_schema": record({"type": one_of("object")}, more=True)},
+    {**MARKED, "description": string()},
 )
 DISPLAY = {"display": nullable(one_of("summarized", "omitted"))}
 THINKING = tagged(
@@ -111,7 +74,6 @@ THINKING = tagged(
     {
         "enabled": record({**KIND, "budget_tokens": number(1024, whole=True)}, DISPLAY),
         "adaptive": record(KIND, DISPLAY),
-        "between_tools": record(KIND),
         "disabled": record(KIND),
     },
 )
@@ -125,22 +87,13 @@ REQUEST = record(
         **MARKED,
         "system": text_or(array(TEXT)),
         "tools": array(TOOL),
-        "tool_choice": TOOL_CHOICE,
+        "tool_choice": record({"type": one_of("none")}),
         "thinking": THINKING,
-        "stop_sequences": array(string(shortest=1)),
         "stream": boolean,
         "temperature": number(0, 1),
         "top_p": number(0, 1),
         "top_k": number(0, whole=True),
-        "metadata": record({}, {"user_id": nullable(string(longest=256))}),
-        "output_config": record(
-            {}, {"effort": nullable(one_of("low", "medium", "high", "xhigh", "max")), "format": anything}
-        ),
-        "service_tier": one_of("auto", "standard_only"),
-        "container": anything,
-        "diagnostics": anything,
-        "inference_geo": nullable(string()),
-        "speed": nullable(one_of("standard", "fast")),
+        "output_config": record({}, {"effort": one_of("low", "medium", "high", "xhigh", "max")}),
     },
 )
 
@@ -153,13 +106,10 @@ class Unfit(Exception):
 class Abilities:
     """What the model behind the stand-in takes; the defaults are those of a current model, rather strict.
 
-    `prefill`: the last message may be the assistant's. `mid_system`: system messages after a user turn.
     `thinking`: types of the thinking parameter.
     `context_window` and `max_output` are in tokens, a token being four characters.
     """
 
-    prefill: bool = False
-    mid_system: bool = False
     thinking: frozenset[str] = frozenset({"enabled", "adaptive", "disabled"})
     context_window: int = 200_000
     max_output: int = 64_000
@@ -173,7 +123,7 @@ def examine(body: Json, abilities: Abilities, version: str) -> None:
             if name in body:
                 raise Wrong((name,), "extra", "Extra inputs are not permitted")
     messages: list[Json] = body["messages"]
-    _check_order(messages, abilities)
+    _check_order(messages)
     _check_texts(body)
     _check_marks(body)
     _check_tools(body)
@@ -188,29 +138,18 @@ def blocks_of(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _check_order(messages: list[Json], abilities: Abilities) -> None:
+def _check_order(messages: list[Json]) -> None:
     if not messages:
         raise Unfit("messages: at least one message is required")
     for index, message in enumerate(messages):
-        if message["role"] == "system":
-            if not abilities.mid_system:
-                raise Unfit("role 'system' is not supported on this model")
-            if index == 0:
-                raise Unfit("messages.0: use the top-level 'system' parameter for the initial system prompt")
-            if messages[index - 1]["role"] != "user":
-                raise Unfit(f"messages.{index}: a system message must follow a user message")
         if not message["content"]:
             raise Unfit(f"messages.{index}: {message['role']} messages must have non-empty content")
     if messages[0]["role"] != "user":
         raise Unfit('messages: first message must use the "user" role')
     if messages[-1]["role"] == "assistant":
-        if not abilities.prefill:
-            raise Unfit(
-                "This model does not support assistant message prefill. The conversation must end with a user message."
-            )
-        last = blocks_of(messages[-1])[-1]
-        if last["type"] == "text" and last["text"] != last["text"].rstrip():
-            raise Unfit("messages: final assistant content cannot end with trailing whitespace")
+        raise Unfit(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
 
 
 def _check_texts(body: Json) -> None:
@@ -252,11 +191,8 @@ def _check_tools(body: Json) -> None:
     names = [tool["name"] for tool in body.get("tools", ())]
     if len(names) != len(set(names)):
         raise Unfit("tools: Tool names must be unique.")
-    choice = body.get("tool_choice")
-    if choice and not names:
+    if body.get("tool_choice") and not names:
         raise Unfit("tool_choice may only be specified while providing tools")
-    if choice and choice["type"] == "tool" and choice["name"] not in names:
-        raise Unfit(f"Tool '{choice['name']}' not found in provided tools")
 
 
 def _check_pairs(messages: list[Json]) -> None:
@@ -280,8 +216,6 @@ def _check_pairs(messages: list[Json]) -> None:
         if len(set(asked)) != len(asked) or seen.intersection(asked):
             raise Unfit("messages: `tool_use` ids must be unique")
         seen.update(asked)
-    if asked:
-        raise _without_result(len(messages) - 1, asked)
 
 
 def _check_place(where: str, role: str, block: Json, asked: list[str]) -> None:
@@ -290,10 +224,6 @@ def _check_place(where: str, role: str, block: Json, asked: list[str]) -> None:
         raise Unfit(f"{where}: `{kind}` blocks can only be in `assistant` messages")
     if kind == "tool_result" and role != "user":
         raise Unfit(f"{where}: `{kind}` blocks can only be in `user` messages")
-    if kind == "document" and role == "assistant":
-        raise Unfit(f"{where}: `document` blocks are not permitted in `assistant` messages")
-    if kind == "text" and role == "user" and block.get("citations"):
-        raise Unfit(f"{where}.citations: citations are not permitted in `user` messages")
     if kind == "tool_result" and block["tool_use_id"] not in asked:
         raise Unfit(
             f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {block['tool_use_id']}. Each"
@@ -339,10 +269,6 @@ def _check_thinking(body: Json, abilities: Abilities) -> None:
         raise Unfit("`temperature` may only be set to 1 when thinking is enabled.")
     if "top_k" in body or body.get("top_p", 1) < 0.95:
         raise Unfit("`top_k` must be unset and `top_p` at least 0.95 when thinking is enabled.")
-    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
-        raise Unfit("Thinking may not be enabled when tool_choice forces tool use.")
-    if messages[-1]["role"] == "assistant":
-        raise Unfit("Prefill is not supported when thinking is enabled.")
     _check_loop(messages, manual=thinking["type"] == "enabled")
 
 

@@ -51,7 +51,7 @@ _ids = itertools.count(1)
 
 
 class AnthropicServer(ModelServer):
-    """POST /v1/messages, streaming or not. `abilities` says what its model takes (prefill, thinking, sizes).
+    """POST /v1/messages, streaming or not. `abilities` says what its model takes (thinking, sizes).
 
     `cache_minimum`: tokens below which a prompt is not cached.
     """

@@ -103,9 +103,8 @@ class Close(Exception):
 class Gateway(Events):
     """Serves `gateway_url` and `resume_url`.
 
-    While `gateway_silent` connections are accepted and nothing is said on any (nor ever again on one that missed
-    something: its client must notice), while not `acknowledges` heartbeats are
-    taken without an answer, and while `gateway_down` new connections are refused with that status.
+    While `gateway_silent` connections are accepted and nothing is said on any, nor ever again on one that missed
+    something: its client must notice.
     """
 
     def __init__(self, **world: Any) -> None:
@@ -114,9 +113,7 @@ class Gateway(Events):
         self.heartbeat_interval = 41.25
         # Seconds without a heartbeat after which a client is cut off; None: two intervals.
         self.heartbeat_patience: float | None = None
-        self.acknowledges = True
         self.gateway_silent = False
-        self.gateway_down: int | None = None
         self.sessions: dict[str, Session] = {}
         self.links: list[Link] = []
         self.identified: list[Json] = []
@@ -178,8 +175,6 @@ class Gateway(Events):
 
     async def serve_gateway(self, request: web.Request) -> web.StreamResponse:
         """One WebSocket from HELLO to its end."""
-        if self.gateway_down is not None:
-            return web.Response(status=self.gateway_down, text="gateway unavailable")
         socket = web.WebSocketResponse(max_msg_size=4096, autoclose=False)
         await socket.prepare(request)
         stream = request.query.get("compress")
@@ -276,8 +271,7 @@ class Gateway(Events):
         if last is not None and not (isinstance(last, int) and (known is None or 0 <= last <= known)):
             raise Close(4007, f"heartbeat with the sequence {last!r} of {known}")
         link.beats += 1
-        if self.acknowledges:
-            link.send({"op": ACK})
+        link.send({"op": ACK})
 
     def _identify(self, link: Link, data: Any) -> None:
         if link.session is not None:

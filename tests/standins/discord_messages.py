@@ -20,7 +20,6 @@ HISTORY = record(
     limit={"type": ["integer", "null"], "minimum": 1, "maximum": 100},
     before=fields.SNOWFLAKE,
     after=fields.SNOWFLAKE,
-    around=fields.SNOWFLAKE,
 )
 
 
@@ -35,23 +34,19 @@ def shown(server: Any, message: Json) -> Json:
 
 @route("GET", "/channels/{channel}/messages", query=HISTORY)
 def history(server: Any, asked: Asked) -> list[Json]:
-    """The newest first, at most `limit` (50): the last ones, those directly before, after or around an id."""
+    """The newest first, at most `limit` (50): the last ones, those directly before or after an id."""
     channel = server.channel(asked["channel"])
     if channel["type"] == objects.FORUM:
         raise Refusal(400, 50024, "Cannot execute action on this channel type")
-    given = {name: int(asked.query[name]) for name in ("before", "after", "around") if asked.query.get(name)}
+    given = {name: int(asked.query[name]) for name in ("before", "after") if asked.query.get(name)}
     if len(given) > 1:
-        raise form("", "BASE_TYPE_EXCLUSIVE", "before, after and around are mutually exclusive")
+        raise form("", "BASE_TYPE_EXCLUSIVE", "before and after are mutually exclusive")
     if not server.permissions(server.bot, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
     limit = asked.query.get("limit") or 50
     known = sorted(server.stored[channel["id"]].values(), key=lambda one: int(one["id"]))
     if "after" in given:
         known = [one for one in known if int(one["id"]) > given["after"]][:limit]
-    elif "around" in given:
-        early = [one for one in known if int(one["id"]) < given["around"]]
-        late = [one for one in known if int(one["id"]) >= given["around"]]
-        known = (early[-(limit // 2) :] if limit > 1 else []) + late[: max(1, limit - limit // 2)]
     else:
         known = [one for one in known if int(one["id"]) < given.get("before", 1 << 64)][-limit:]
     return [shown(server, one) for one in reversed(known)]

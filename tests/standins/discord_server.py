@@ -96,11 +96,6 @@ class DiscordServer(PlatformServer, Interactions):
         """The REST root as discord.py's `Route.BASE` takes it."""
         return f"http://127.0.0.1:{self.port}{ROOT}"
 
-    @property
-    def cdn_url(self) -> str:
-        """Where the links of attachments begin."""
-        return self.files.base
-
     # What tests read
 
     def texts(self, channel: Place | None = None) -> list[str]:

@@ -30,119 +30,47 @@ Json = dict[str, Any]
 NAME = string(r"[a-zA-Z0-9_-]+", longest=64)
 CALL_ID = string(longest=40)
 KIND = {"type": anything}
-BREAKPOINT = {"prompt_cache_breakpoint": record({"mode": one_of("explicit")}, {"ttl": one_of("30m", "12h")})}
 
-TEXT = record({**KIND, "text": string()}, BREAKPOINT)
-IMAGE_URL = record(
-    {"url": string(r"https?://\S+|data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")},
-    {"detail": one_of("auto", "low", "high", "original")},
-)
-IMAGE = record({**KIND, "image_url": IMAGE_URL}, BREAKPOINT)
-AUDIO = record({"data": string(), "format": one_of("wav", "mp3")})
-FILE = record({}, {"file_data": string(), "file_id": string(), "filename": string()})
+TEXT = record({**KIND, "text": string()})
+IMAGE_URL = record({"url": string(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")})
+IMAGE = record({**KIND, "image_url": IMAGE_URL})
 TEXTS = array(tagged("type", {"text": TEXT}), shortest=1)
-USER_PARTS = array(
-    tagged(
-        "type",
-        {
-            "text": TEXT,
-            "image_url": IMAGE,
-            "input_audio": record({**KIND, "input_audio": AUDIO}, BREAKPOINT),
-            "file": record({**KIND, "file": FILE}, BREAKPOINT),
-        },
-    ),
-    shortest=1,
-)
-ASSISTANT_PARTS = array(tagged("type", {"text": TEXT, "refusal": record({**KIND, "refusal": string()})}), shortest=1)
-TOOL_CALL = tagged(
-    "type",
-    {
-        "function": record(
-            {**KIND, "id": CALL_ID, "function": record({"name": NAME, "arguments": string()})},
-        ),
-    },
-)
+USER_PARTS = array(tagged("type", {"text": TEXT, "image_url": IMAGE}), shortest=1)
+FUNCTION_CALL = record({**KIND, "id": CALL_ID, "function": record({"name": NAME, "arguments": string()})})
+TOOL_CALL = tagged("type", {"function": FUNCTION_CALL})
 ROLE = {"role": anything}
-NAMED = {"name": string()}
 MESSAGE = tagged(
     "role",
     {
-        "system": record({**ROLE, "content": text_or(TEXTS)}, NAMED),
-        "developer": record({**ROLE, "content": text_or(TEXTS)}, NAMED),
-        "user": record({**ROLE, "content": text_or(USER_PARTS)}, NAMED),
+        "system": record({**ROLE, "content": string()}),
+        "user": record({**ROLE, "content": text_or(USER_PARTS)}),
         "assistant": record(
-            ROLE,
-            {
-                **NAMED,
-                "content": nullable(text_or(ASSISTANT_PARTS)),
-                "refusal": nullable(string()),
-                "tool_calls": array(TOOL_CALL, shortest=1, longest=128),
-                "audio": anything,
-            },
+            ROLE, {"content": nullable(string()), "tool_calls": array(TOOL_CALL, shortest=1, longest=128)}
         ),
         "tool": record({**ROLE, "content": text_or(TEXTS), "tool_call_id": CALL_ID}),
     },
 )
 FUNCTION = record(
     {"name": NAME},
-    {"description": string(), "parameters": record({}, more=True), "strict": nullable(boolean)},
+    {"description": string(), "parameters": record({}, more=True)},
 )
 TOOL = tagged("type", {"function": record({**KIND, "function": FUNCTION})})
-TOOL_CHOICE = tagged(
-    "type",
-    {
-        "function": record({**KIND, "function": record({"name": NAME})}),
-        "allowed_tools": record({**KIND, "allowed_tools": anything}),
-    },
-)
-NAMED_CHOICES = one_of("none", "auto", "required")
-STREAM_OPTIONS = record({}, {"include_usage": boolean, "include_obfuscation": boolean})
+STREAM_OPTIONS = record({}, {"include_usage": boolean})
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-
-def _tool_choice(value: object, path: tuple[str | int, ...]) -> None:
-    (NAMED_CHOICES if isinstance(value, str) else TOOL_CHOICE)(value, path)
-
-
-def _stop(value: object, path: tuple[str | int, ...]) -> None:
-    text_or(array(string(), longest=4))(value, path)
 
 
 REQUEST = record(
     {"messages": array(MESSAGE, shortest=1), "model": string()},
     {
-        "audio": anything,
-        "frequency_penalty": nullable(number(-2, 2)),
-        "logit_bias": anything,
-        "logprobs": nullable(boolean),
         "max_completion_tokens": nullable(number(1, whole=True)),
         "max_tokens": nullable(number(1, whole=True)),
-        "metadata": anything,
-        "modalities": anything,
-        "n": nullable(number(1, 128, whole=True)),
-        "parallel_tool_calls": boolean,
-        "prediction": anything,
-        "presence_penalty": nullable(number(-2, 2)),
-        "prompt_cache_key": nullable(string()),
-        "prompt_cache_options": anything,
-        "prompt_cache_retention": nullable(one_of("in_memory", "24h")),
         "reasoning_effort": nullable(one_of(*EFFORTS)),
-        "response_format": record({"type": one_of("text", "json_object", "json_schema")}, more=True),
-        "safety_identifier": nullable(string(longest=128)),
-        "seed": nullable(number(whole=True)),
-        "service_tier": nullable(one_of("auto", "default", "flex", "scale", "priority", "fast")),
-        "stop": nullable(_stop),
-        "store": nullable(boolean),
         "stream": nullable(boolean),
         "stream_options": nullable(STREAM_OPTIONS),
         "temperature": nullable(number(0, 2)),
-        "tool_choice": _tool_choice,
+        "tool_choice": one_of("none"),
         "tools": array(TOOL, shortest=1, longest=128),
-        "top_logprobs": nullable(number(0, 20, whole=True)),
         "top_p": nullable(number(0, 1)),
-        "user": string(),
-        "verbosity": nullable(one_of("low", "medium", "high")),
-        "web_search_options": anything,
     },
 )
 
@@ -195,14 +123,9 @@ def _check_options(body: Json) -> None:
     if body.get("stream_options") is not None and not body.get("stream"):
         text = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
         raise Unfit(text, "stream_options")
-    for name in ("tool_choice", "parallel_tool_calls"):
-        if name in body and "tools" not in body:
-            raise Unfit(f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.", name)
-    choice = body.get("tool_choice")
-    names = [tool["function"]["name"] for tool in body.get("tools", ())]
-    if isinstance(choice, dict) and choice["type"] == "function" and choice["function"]["name"] not in names:
-        name = choice["function"]["name"]
-        raise Unfit(f"Tool choice '{name}' not found in 'tools' parameter.", "tool_choice")
+    if "tool_choice" in body and "tools" not in body:
+        text = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."
+        raise Unfit(text, "tool_choice")
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
         raise Unfit("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 
@@ -230,11 +153,6 @@ def _check_functions(body: Json) -> None:
             raise _bad_schema(function, "schema must be a JSON Schema of 'type: \"object\"'.", param)
         if _array_without_items(parameters):
             raise _bad_schema(function, "array schema missing items.", param)
-        if function.get("strict"):
-            if parameters.get("additionalProperties") is not False:
-                raise _bad_schema(function, "'additionalProperties' is required to be false.", param)
-            if set(parameters.get("required", ())) != set(parameters.get("properties", ())):
-                raise _bad_schema(function, "'required' has to name every key in properties.", param)
 
 
 def _bad_schema(function: Json, text: str, param: str) -> Unfit:
@@ -273,7 +191,7 @@ def _check_pairs(messages: list[Json]) -> None:
         if len(asked) != len(set(asked)):
             raise Unfit("Duplicate value for 'id' in 'tool_calls' of message.", f"{where}.tool_calls")
         open_calls = list(asked)
-        empty = message.get("content") is None and message.get("refusal") is None and not asked
+        empty = message.get("content") is None and not asked
         if message["role"] == "assistant" and empty:
             raise Unfit("Invalid value for 'content': expected a string, got null.", f"{where}.content")
     if open_calls:

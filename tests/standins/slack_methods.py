@@ -100,8 +100,6 @@ def _check_parent(world: Delivering, room: Room, thread_ts: str) -> None:
 
 def post_message(world: Delivering, args: Json) -> Json:
     room = writable(world, args["channel"])
-    if world.orphans_stand_alone and args.get("thread_ts") not in world.kept[room.id]:
-        args = {**args, "thread_ts": None}  # as is reported of a parent that was deleted: the reply is for everybody
     content = read_content(world, args)
     if args.get("thread_ts"):
         _check_parent(world, room, args["thread_ts"])

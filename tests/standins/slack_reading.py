@@ -87,13 +87,12 @@ def _readable(world: Delivering, args: Json) -> Room:
 def history(world: Delivering, args: Json) -> Json:
     """Newest first, without replies except those that were broadcast.
 
-    With `oldest` alone the pages go forward from there, each still newest first, as clients report; without
-    `pages_go_forward` they go back from now.
+    With `oldest` alone the pages go forward from there, each still newest first, as clients report.
     """
     room = _readable(world, args)
     inside = _between(args)
     found = [one for one in world.kept[room.id].values() if inside(one) and on_top(one)]
-    forward = world.pages_go_forward and args.get("oldest") and not args.get("latest")
+    forward = args.get("oldest") and not args.get("latest")
     found.sort(key=ts_of, reverse=not forward)
     page, meta = _page(found, args, 100)
     page.sort(key=ts_of, reverse=True)
@@ -108,7 +107,7 @@ def on_top(message: Json) -> bool:
 
 
 def replies(world: Delivering, args: Json) -> Json:
-    """The parent, on every page (or the first alone, without `parent_on_every_page`), then replies, oldest first."""
+    """Return the parent, on every page, then replies, oldest first."""
     room = _readable(world, args)
     named = world.message(room.id, args["ts"], "thread_not_found")
     parent = world.message(room.id, str(named.get("thread_ts", args["ts"])), "thread_not_found")
@@ -117,8 +116,7 @@ def replies(world: Delivering, args: Json) -> Json:
     inside = _between(args)
     found = [one for one in world.replies(room.id, parent["ts"]) if inside(one)]
     page, meta = _page(found, args, 1000)
-    first = [parent] if world.parent_on_every_page or not args.get("cursor") else []
-    answer = {"messages": [_seen(one, args) for one in [*first, *page]], "has_more": bool(meta["next_cursor"])}
+    answer = {"messages": [_seen(one, args) for one in [parent, *page]], "has_more": bool(meta["next_cursor"])}
     return answer | {"response_metadata": meta}
 
 

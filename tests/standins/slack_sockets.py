@@ -2,7 +2,7 @@
 
 The server greets with `hello`, sends each envelope over one of the connections and takes its acknowledgement on the
 same one only. It announces a planned refresh with `disconnect`: `warning`, then `refresh_requested`, after which the
-connection goes; also `link_disabled` and `too_many_websockets`.
+connection goes; also `link_disabled`.
 """
 
 import asyncio
@@ -18,14 +18,13 @@ from tests.standins.slack_delivery import Delivering, Envelope, State
 from tests.standins.slack_ledger import Json, Rule
 from tests.watch import PATIENCE
 
-MAX_CONNECTIONS = 10
 REFRESH_SECONDS = 3600
 HOST = "applink-standin"
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One WebSocket. `pongs` are what the client answered to pings, `pings` what it sent itself."""
+    """One WebSocket. `pings` are what the client sent."""
 
     number: int
     socket: web.WebSocketResponse
@@ -34,7 +33,6 @@ class Connection:
     greeted: bool = False
     leaving: bool = False
     pings: int = 0
-    pongs: list[bytes] = field(default_factory=list)
 
 
 class Sockets:
@@ -108,9 +106,6 @@ class Sockets:
         self.made += 1
         self.connections.append(connection)
         try:
-            if len([one for one in self.connections if not one.socket.closed]) > MAX_CONNECTIONS:
-                await socket.send_json(self._disconnect("too_many_websockets"))
-                return socket
             if not self.silent:
                 await self.greet(connection)
             await self._listen(connection)
@@ -133,9 +128,7 @@ class Sockets:
 
     async def _listen(self, connection: Connection) -> None:
         async for message in connection.socket:
-            if message.type is WSMsgType.PONG:
-                connection.pongs.append(bytes(message.data))
-            elif message.type is WSMsgType.PING:
+            if message.type is WSMsgType.PING:
                 connection.pings += 1
                 if not self.silent:
                     await connection.socket.pong(message.data)
@@ -210,8 +203,3 @@ class Sockets:
         for connection in self.connections:
             if isinstance(connection.transport, asyncio.Transport):
                 connection.transport.abort()
-
-    async def ping(self) -> None:
-        """Send a WebSocket ping to each connection."""
-        for connection in self.open:
-            await connection.socket.ping(b"Ping from " + HOST.encode())

@@ -21,15 +21,11 @@ ERROR_PAGE = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></he
 
 
 class Serving(Delivering):
-    """Routes and what they do; `limits` is off until a test sets a `RateLimits`.
-
-    `token_error` ("token_revoked", "account_inactive") is what every call gets from when it is set.
-    """
+    """Routes and what they do; `limits` is off until a test sets a `RateLimits`."""
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
         self.bot_token, self.app_token = shapes.BOT_TOKEN, shapes.APP_TOKEN
-        self.token_error: str | None = None
         self.limits: RateLimits | None = None
         self.sockets = Sockets(self)
         self.transport = self.sockets
@@ -118,8 +114,6 @@ class Serving(Delivering):
             raise Refusal("not_authed", rule=Rule.BAD_TOKEN)
         if token not in (self.bot_token, self.app_token):
             raise Refusal("invalid_auth", rule=Rule.BAD_TOKEN)
-        if self.token_error is not None:
-            raise Refusal(self.token_error)
         wanted = METHODS[method]
         if method != "auth.test" and not token.startswith(wanted.token):
             raise Refusal("not_allowed_token_type", rule=Rule.BAD_TOKEN)

@@ -56,12 +56,6 @@ class World:
         self.rooms: dict[str, Room] = {}
         self.kept: dict[str, dict[str, Json]] = {}
         self.ephemeral: list[Json] = []
-        # Where reports of what Slack does differ, a test may try the other way.
-        self.tells_replied = False
-        self.mentions_with_files = False
-        self.pages_go_forward = True
-        self.parent_on_every_page = True
-        self.orphans_stand_alone = False
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self._clock, self._wall = clock, wall
@@ -156,23 +150,12 @@ class World:
         self.kept[room.id][message["ts"]] = message
         if thread_ts is not None:
             self.count_replies(room.id, thread_ts)
-            self._tell_replied(room, thread_ts)
         if message.get("user") == BOT:
             self.statuses.pop((room.id, thread_ts or ""), None)
         self.tell_message(room, {name: value for name, value in message.items() if name != "metadata"})
-        kinds = (None, "thread_broadcast", *(["file_share"] if self.mentions_with_files else []))
-        if message.get("subtype") in kinds:
+        if message.get("subtype") in (None, "thread_broadcast"):
             self.tell_mention(room, message, shapes.mentioned(message["text"]))
         return message
-
-    def _tell_replied(self, room: Room, thread_ts: str) -> None:
-        """`message_replied`, which the Events API sends without that subtype, where `tells_replied` is set."""
-        parent = self.kept[room.id][thread_ts]
-        if self.tells_replied and BOT in room.members:
-            at = self.next_ts(room.id)
-            plural = {"channel": "channels", "group": "groups"}.get(room.kind, room.kind)
-            event = {"type": "message", "message": _without_metadata(parent), "channel": room.id, "hidden": True}
-            self.tell(event | {"ts": at, "event_ts": at, "channel_type": room.kind}, f"message.{plural}")
 
     def count_replies(self, channel: str, thread_ts: str) -> None:
         """What a parent says of its thread."""

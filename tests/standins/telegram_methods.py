@@ -56,8 +56,8 @@ async def get_updates(world: World, params: Json, alive: Callable[[], bool]) -> 
         world.ledger.complain(Rule.BAD_VALUE, f"getUpdates.timeout {seconds}")
     _allow_updates(world, params)
     poll = Poll(params.get("offset", 0), min(max(limit, 1), 100), alive)
-    if poll.offset > world.last_update_id + 1:
-        world.ledger.complain(Rule.BAD_VALUE, f"getUpdates.offset {poll.offset} is beyond every update")
+    if not 0 <= poll.offset <= world.last_update_id + 1:
+        world.ledger.complain(Rule.BAD_VALUE, f"getUpdates.offset {poll.offset} is of no update")
     _end_poll(world, Refusal(409, OTHER_POLLER), Rule.SECOND_POLLER)
     world.polls.append(poll)
     world.poll = poll

@@ -168,6 +168,7 @@ METHOD_ROWS = [
         Rule.BAD_VALUE, {"allowed_updates": ["message"]}),
     Row("getUpdates", "no offset beyond all updates", "getUpdates", {"offset": 900_000_000}, 200, "", Rule.BAD_VALUE,
         {"offset": 0}),
+    Row("getUpdates", "no offset from the end", "getUpdates", {"offset": -1}, 200, "", Rule.BAD_VALUE, {"offset": 1}),
     wrong("getUpdates", "offset is an Integer", "getUpdates", {"offset": "soon"},
         'field "getUpdates.offset" must be of type Integer', {"offset": "5"}),
 ]  # fmt: skip

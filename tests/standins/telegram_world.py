@@ -194,10 +194,6 @@ class World:
         if offset > 0:
             self.queue = [update for update in self.queue if update["update_id"] >= offset]
             self.confirmed = max(self.confirmed, offset - 1)
-        elif offset < 0:
-            forgotten = [update["update_id"] for update in self.queue[:offset]]
-            self.queue = self.queue[offset:]
-            self.confirmed = max([self.confirmed, *forgotten])
         self.ledger.changed()
 
     def next_message_id(self, room: Room) -> int:

@@ -6,7 +6,6 @@ Each row has the page and heading of the rule, a request that breaks it, and its
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,12 +32,11 @@ BASE: Json = {"model": "claude-test", "max_tokens": 4096, "messages": [USER]}
 TOOL = {"name": "read", "description": "Reads.", "input_schema": {"type": "object", "properties": {}}}
 TEXT = {"type": "text", "text": "Hi"}
 MARK = {"cache_control": {"type": "ephemeral"}}
-DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
 PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": sign("hm")}
 HIDDEN = {"type": "redacted_thinking", "data": redact("hm")}
-AUTO = {"tools": [TOOL], "tool_choice": {"type": "auto"}}
+NONE = {"tools": [TOOL], "tool_choice": {"type": "none"}}
 
 
 def user(*blocks: Json) -> Json:
@@ -100,10 +98,6 @@ RULES = [
         "temperature: Extra inputs are not permitted", good_headers=OLD),
     Rule("Versions: 2026-10-21 has no top_p", {"top_p": 1.0}, {"top_p": 1.0}, EXTRA, good_headers=OLD),
     Rule("Versions: 2026-10-21 has no top_k", {"top_k": 5}, {"top_k": 5}, EXTRA, good_headers=OLD),
-    Rule("Versions: no documents of the assistant", talk(USER, assistant(DOCUMENT), USER), talk(user(DOCUMENT)),
-        "`document` blocks"),
-    Rule("Versions: no citations of the user", talk(user({**TEXT, "citations": [{}]})), talk(USER, assistant({**TEXT,
-        "citations": [{}]}), USER), "citations"),
     Rule("Versions: header required", {}, says="anthropic-version", headers={"anthropic-version": ABSENT}),
     Rule("Versions: known version", {}, says="not a valid", headers={"anthropic-version": "2099-01-01"}),
     Rule("Content types: JSON", {}, says="content-type", headers={"content-type": "text/plain"}),
@@ -115,20 +109,18 @@ RULES = [
     Rule("messages not empty", {"messages": []}, says="at least one message"),
     Rule("max_tokens integer", {"max_tokens": "100"}, {"max_tokens": 100}, "max_tokens"),
     Rule("max_tokens within the model's limit", {"max_tokens": 64_001}, {"max_tokens": 64_000}, "64001 > 64000"),
-    Rule("no unknown field", {"temprature": 1}, {"metadata": {}}, f"temprature: {EXTRA}"),
+    Rule("no unknown field", {"temprature": 1}, {}, f"temprature: {EXTRA}"),
     Rule("no unknown field of a message", talk({**USER, "name": "Ada"}), says=f"messages.0.name: {EXTRA}"),
     Rule("no unknown field of a block", talk(user({**TEXT, "id": "x"})), talk(user(TEXT)), EXTRA),
     Rule("no unknown field of a tool call", talk(USER, assistant(use(index=0)), user(result())), talk(USER,
         assistant(use()), user(result())), f"messages.1.content.0.index: {EXTRA}"),
-    Rule("no unknown field of a tool", {"tools": [{**TOOL, "parameters": {}}]}, AUTO, EXTRA),
+    Rule("no unknown field of a tool", {"tools": [{**TOOL, "parameters": {}}]}, NONE, EXTRA),
     Rule("temperature at most 1", {"temperature": 1.5}, {"temperature": 0.5}, "less than", headers=OLD,
         good_headers=OLD),
     Rule("temperature at least 0", {"temperature": -0.1}, {"temperature": 0}, "greater than", headers=OLD,
         good_headers=OLD),
     Rule("stream boolean", {"stream": "yes"}, {"stream": False}, "stream"),
     Rule("system text or text blocks", {"system": [{"type": "image", "source": PNG}]}, {"system": [TEXT]}, "system"),
-    Rule("metadata user_id only", {"metadata": {"user": "7"}}, {"metadata": {"user_id": "7"}}, EXTRA),
-    Rule("stop_sequences list", {"stop_sequences": "END"}, {"stop_sequences": ["END"]}, "stop_sequences"),
     # Create a Message → messages
     Rule("known roles", talk({"role": "tool", "content": "x"}), says="messages.0.role"),
     Rule("first message of the user", talk(assistant(TEXT), USER), talk(USER, assistant(TEXT), USER), "first message"),
@@ -140,39 +132,26 @@ RULES = [
     Rule("string not only white space", talk({"role": "user", "content": "\n"}), says="non-whitespace"),
     Rule("system block not empty", {"system": [{"type": "text", "text": ""}]}, {"system": [TEXT]}, "non-empty"),
     Rule("known block types", talk(user({"type": "input_text", "text": "x"})), says="Input tag 'input_text'"),
-    Rule("system is a parameter", talk({"role": "system", "content": "Be brief."}, USER), says="role 'system'"),
-    Rule("mid-conversation system message after a user turn", talk(USER, assistant(TEXT), {"role": "system",
-        "content": "Be brief."}, USER), talk(USER, {"role": "system", "content": "Be brief."}),
-        "must follow a user message", abilities=Abilities(mid_system=True)),
+    Rule("system is a parameter", talk({"role": "system", "content": "Be brief."}, USER), says="messages.0.role"),
     # Errors → Prefill not supported
     Rule("Prefill not supported", talk(USER, assistant(TEXT)), talk(USER, assistant(TEXT), USER), "prefill"),
-    Rule("Prefill without white space at the end", talk(USER, assistant({"type": "text", "text": "Hi "})), talk(USER,
-        assistant(TEXT)), "trailing whitespace", abilities=Abilities(prefill=True)),
     # Vision
     Rule("Vision: media types", image(**{**PNG, "media_type": "image/bmp"}), image(**PNG), "media_type"),
     Rule("Vision: base64 data", image(**{**PNG, "data": "data:image/png;base64,AAAA"}), image(**PNG), "data"),
-    Rule("Vision: URL", image(type="url", url="file:///etc/passwd"), image(type="url", url="https://a.test/x.png"),
-        "url"),
-    Rule("Vision: source shape", image(url="https://a.test/x.png"), image(type="url", url="https://a.test/x.png"),
-        "source.type"),
+    Rule("Vision: source shape", image(url="https://a.test/x.png"), image(**PNG), "source.type"),
     # Define tools
-    Rule("tool name characters", {"tools": [{**TOOL, "name": "fs.read"}]}, AUTO, "tools.0.name"),
+    Rule("tool name characters", {"tools": [{**TOOL, "name": "fs.read"}]}, NONE, "tools.0.name"),
     Rule("tool name length", {"tools": [{**TOOL, "name": "r" * 129}]}, {"tools": [{**TOOL, "name": "r" * 128}]},
         "tools.0.name"),
-    Rule("tool input_schema required", {"tools": [{"name": "read"}]}, AUTO, "input_schema: Field required"),
-    Rule("tool input_schema an object", {"tools": [{**TOOL, "input_schema": {"type": "string"}}]}, AUTO,
+    Rule("tool input_schema required", {"tools": [{"name": "read"}]}, NONE, "input_schema: Field required"),
+    Rule("tool input_schema an object", {"tools": [{**TOOL, "input_schema": {"type": "string"}}]}, NONE,
         "input_schema.type"),
     Rule("tool names unique", {"tools": [TOOL, TOOL]}, {"tools": [TOOL, {**TOOL, "name": "write"}]}, "unique"),
-    Rule("tool_choice needs tools", {"tool_choice": {"type": "auto"}}, AUTO, "while providing tools"),
-    Rule("tool_choice types", {"tools": [TOOL], "tool_choice": {"type": "required"}}, AUTO, "tool_choice"),
-    Rule("tool_choice an object", {"tools": [TOOL], "tool_choice": "auto"}, AUTO, "tool_choice"),
-    Rule("tool_choice names a tool", {"tools": [TOOL], "tool_choice": {"type": "tool", "name": "write"}},
-        {"tools": [TOOL], "tool_choice": {"type": "tool", "name": "read"}}, "not found"),
+    Rule("tool_choice needs tools", {"tool_choice": {"type": "none"}}, NONE, "while providing tools"),
+    Rule("tool_choice types", {"tools": [TOOL], "tool_choice": {"type": "required"}}, NONE, "tool_choice"),
     # Handle tool calls → Handling results from client tools
     Rule("result follows the call", talk(USER, assistant(use()), USER), talk(USER, assistant(use()), user(result())),
         NO_RESULT),
-    Rule("call not last", talk(USER, assistant(use())), talk(USER, assistant(use()), user(result())), NO_RESULT,
-        abilities=Abilities(prefill=True)),
     Rule("all results in one message", talk(USER, assistant(use("a"), use("b")), user(result("a")), user(result("b"))),
         talk(USER, assistant(use("a"), use("b")), user(result("b"), result("a"))), NO_RESULT),
     Rule("results before text", talk(USER, assistant(use()), user(TEXT, result())), talk(USER, assistant(use()),
@@ -224,8 +203,6 @@ RULES = [
         abilities=Abilities(thinking=frozenset({"adaptive"}))),
     Rule("temperature 1 with thinking", {**THINKING, "temperature": 0.5}, {**THINKING, "temperature": 1},
         "`temperature` may only be set to 1", headers=OLD, good_headers=OLD),
-    Rule("no forced tool with thinking", {**THINKING, "tools": [TOOL], "tool_choice": {"type": "any"}}, {**THINKING,
-        **AUTO}, "forces tool use"),
     Rule("thinking signed", talk(USER, assistant({**THOUGHT, "signature": ""}, TEXT), USER), talk(USER,
         assistant(THOUGHT, TEXT), USER), "Invalid `signature`"),
     Rule("signature required", talk(USER, assistant({"type": "thinking", "thinking": "hm"}, TEXT), USER),
@@ -246,26 +223,20 @@ RULES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def post(
-    client: aiohttp.ClientSession, server: AnthropicServer, changes: Json, headers: Json | None = None
+    http: aiohttp.ClientSession, server: AnthropicServer, changes: Json, headers: Json | None = None
 ) -> tuple[int, Json]:
     body = {name: value for name, value in {**BASE, **changes}.items() if value is not ABSENT}
     sent = {name: value for name, value in {**HEADERS, **(headers or {})}.items() if value is not ABSENT}
-    async with client.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
+    async with http.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
         return response.status, await response.json()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_broken_rule_is_refused(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with AnthropicServer(models=["claude-test"], abilities=rule.abilities) as server:
         server.tolerate("is malformed")
-        status, answer = await post(client, server, rule.bad, rule.headers)
+        status, answer = await post(http, server, rule.bad, rule.headers)
     assert (status, answer["type"], answer["error"]["type"]) == (rule.status, "error", rule.kind), answer
     assert rule.says in answer["error"]["message"]
     assert answer["request_id"].startswith("req_")
@@ -273,83 +244,83 @@ async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSessio
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_kept_rule_is_answered(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_kept_rule_is_answered(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with AnthropicServer(models=["claude-test"], abilities=rule.abilities) as server:
-        status, answer = await post(client, server, rule.good, rule.good_headers)
+        status, answer = await post(http, server, rule.good, rule.good_headers)
     assert status == 200, answer
     assert answer["content"][0]["text"].startswith("echo:")
 
 
-async def test_a_body_that_is_no_json_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_body_that_is_no_json_is_refused(http: aiohttp.ClientSession) -> None:
     async with AnthropicServer() as server:
         server.tolerate("not valid JSON")
-        async with client.post(server.url + server.path, data=b'{"model":', headers=HEADERS) as response:
+        async with http.post(server.url + server.path, data=b'{"model":', headers=HEADERS) as response:
             answer = await response.json()
     assert (response.status, answer["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_a_body_over_the_limit_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_body_over_the_limit_is_refused(http: aiohttp.ClientSession) -> None:
     """Errors → Request size limits."""
     async with AnthropicServer(max_body=10_000) as server:
         server.tolerate("larger than the API takes")
-        status, answer = await post(client, server, talk({"role": "user", "content": "x" * 10_000}))
+        status, answer = await post(http, server, talk({"role": "user", "content": "x" * 10_000}))
     assert (status, answer["error"]["type"]) == (413, "request_too_large")
 
 
 @pytest.mark.parametrize("kind", ["enabled", "adaptive"])
-async def test_issued_thinking_must_come_back_unchanged(kind: str, client: aiohttp.ClientSession) -> None:
+async def test_issued_thinking_must_come_back_unchanged(kind: str, http: aiohttp.ClientSession) -> None:
     """Extended thinking → Preserving thinking blocks, with blocks and ids that the server has issued."""
     thinking = {"thinking": THINKING["thinking"] if kind == "enabled" else {"type": "adaptive"}}
     async with AnthropicServer() as server:
         server.add(Think("one"), Think("two", redacted=True), Say("Let me look."), Call("read", {"path": "a"}))
-        _, answer = await post(client, server, talk(USER, **thinking))
+        _, answer = await post(http, server, talk(USER, **thinking))
         blocks = answer["content"]
         back = user(result(blocks[-1]["id"]))
-        whole, _ = await post(client, server, talk(USER, assistant(*blocks), back, **thinking))
-        steered, _ = await post(client, server, talk(USER, assistant(*blocks), back, USER, **thinking))
+        whole, _ = await post(http, server, talk(USER, assistant(*blocks), back, **thinking))
+        steered, _ = await post(http, server, talk(USER, assistant(*blocks), back, USER, **thinking))
         server.tolerate("cannot be modified")
         server.tolerate("prefix changed")
         for broken in (blocks[2:], blocks[1:], [blocks[1], blocks[0], *blocks[2:]]):
-            status, refusal = await post(client, server, talk(USER, assistant(*broken), back, **thinking))
+            status, refusal = await post(http, server, talk(USER, assistant(*broken), back, **thinking))
             assert (status, "cannot be modified" in refusal["error"]["message"]) == (400, True)
         later = talk(USER, assistant(*blocks[2:]), back, assistant(TEXT), USER, **thinking)
-        assert (await post(client, server, later))[0] == 200
+        assert (await post(http, server, later))[0] == 200
     assert (whole, steered) == (200, 200)
 
 
-async def test_a_call_issued_without_thinking_needs_none(client: aiohttp.ClientSession) -> None:
+async def test_a_call_issued_without_thinking_needs_none(http: aiohttp.ClientSession) -> None:
     async with AnthropicServer() as server:
         server.add(Call("read", {"path": "a"}))
-        _, answer = await post(client, server, talk(USER, **THINKING))
+        _, answer = await post(http, server, talk(USER, **THINKING))
         back = user(result(answer["content"][0]["id"]))
-        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), back, **THINKING))
+        status, _ = await post(http, server, talk(USER, assistant(*answer["content"]), back, **THINKING))
     assert status == 200
 
 
-async def test_omitted_thinking_is_empty_but_signed(client: aiohttp.ClientSession) -> None:
-    """Extended thinking → Controlling thinking display."""
-    hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
-    async with AnthropicServer() as server:
-        server.tolerate("prefix changed")
-        server.add(Think("secret"), Say("done"))
-        _, answer = await post(client, server, {**hidden})
-        status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
-    assert (answer["content"][0]["thinking"], status) == ("", 200)
-    assert "secret" not in json.dumps(answer)
-
-
-async def test_the_prompt_cache_reads_what_an_earlier_request_marked(client: aiohttp.ClientSession) -> None:
+async def test_the_prompt_cache_reads_what_an_earlier_request_marked(http: aiohttp.ClientSession) -> None:
     """Prompt caching → Tracking cache performance."""
     long = {"type": "text", "text": "x" * 8000}
     async with AnthropicServer() as server:
-        first = (await post(client, server, talk(user({**long, **MARK}))))[1]["usage"]
+        first = (await post(http, server, talk(user({**long, **MARK}))))[1]["usage"]
         moved = talk(user(long), assistant(TEXT), user({**long, **MARK}))
-        second = (await post(client, server, moved))[1]["usage"]
+        second = (await post(http, server, moved))[1]["usage"]
         unlike = {"type": "text", "text": "y" * 8000, **MARK}
-        other = (await post(client, server, talk(user(unlike))))[1]["usage"]
-        short = (await post(client, server, talk(user({**TEXT, **MARK}))))[1]["usage"]
+        other = (await post(http, server, talk(user(unlike))))[1]["usage"]
+        short = (await post(http, server, talk(user({**TEXT, **MARK}))))[1]["usage"]
     assert (first["cache_read_input_tokens"], first["cache_creation_input_tokens"] > 2000) == (0, True)
     assert second["cache_read_input_tokens"] == first["cache_creation_input_tokens"]
     assert second["cache_creation_input_tokens"] > 2000
     assert other["cache_read_input_tokens"] < 100
     assert short["cache_creation_input_tokens"] == 0
+
+
+async def test_omitted_thinking_is_empty_but_signed(http: aiohttp.ClientSession) -> None:
+    """Extended thinking → Controlling thinking display."""
+    hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
+    async with AnthropicServer() as server:
+        server.tolerate("prefix changed")
+        server.add(Think("secret"), Say("done"))
+        _, answer = await post(http, server, {**hidden})
+        status, _ = await post(http, server, talk(USER, assistant(*answer["content"]), USER, **hidden))
+    assert (answer["content"][0]["thinking"], status) == ("", 200)
+    assert "secret" not in json.dumps(answer)

@@ -1,18 +1,67 @@
 """The recorded events of tests/channels/fixtures/discord_events.json: sound ones are read by discord.py."""
 
+import asyncio
 import json
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import discord
 import pytest
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
 
 from tests.standins.discord_ledger import Json
 from tests.standins.discord_objects import ALICE
 from tests.standins.discord_server import DiscordServer
-from tests.standins.test_discord_library import running, server
+from tests.watch import PATIENCE
 
 CORPUS: Json = json.loads((Path(__file__).parents[1] / "channels/fixtures/discord_events.json").read_text())
-__all__ = ["server"]  # the fixture
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
+    """A server that discord.py takes for Discord."""
+    async with DiscordServer() as built:
+        monkeypatch.setattr(Route, "BASE", built.base_url)
+        monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(built.gateway_url))
+        yield built
+
+
+class Bot(discord.Client):
+    """A client that notes every event by its name, and waits for one."""
+
+    def __init__(self, **options: Any) -> None:
+        intents = discord.Intents(guilds=True, messages=True, message_content=True, reactions=True, typing=True)
+        super().__init__(intents=intents, max_messages=None, guild_ready_timeout=0.01, **options)
+        self.seen: asyncio.Queue[tuple[str, tuple[Any, ...]]] = asyncio.Queue()
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        self.seen.put_nowait((event, args))
+        super().dispatch(event, *args, **kwargs)
+
+    async def next(self, event: str) -> Any:
+        """The first argument of the next event of this name, None when it has none."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                name, args = await self.seen.get()
+                if name == event:
+                    return args[0] if args else None
+
+
+@asynccontextmanager
+async def running(server: DiscordServer) -> AsyncIterator[Bot]:
+    async with Bot() as bot:
+        task = asyncio.create_task(bot.start(server.token))
+        try:
+            await bot.next("ready")
+            yield bot
+        finally:
+            await bot.close()
+            await asyncio.wait([task])
 
 
 async def test_the_library_reads_every_sound_event(server: DiscordServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.standins import discord_objects as objects
 from tests.standins.discord_ledger import Json, Rule
 from tests.standins.discord_objects import ALICE, BOB, Intent, Permission
 from tests.standins.discord_raw import Clock, Raw, broken_rules, clock, discord, raw
-from tests.standins.discord_rows import command
 from tests.standins.discord_server import DiscordServer
 
 __all__ = ["clock", "discord", "raw"]  # fixtures
@@ -86,37 +84,6 @@ async def connect(discord: DiscordServer) -> AsyncIterator[Connect]:
         yield opened
 
 
-async def test_ready_and_the_guilds(discord: DiscordServer, connect: Connect) -> None:
-    guild = discord.add_guild("Home", BOB)
-    discord.add_guild("Away", bot=False)
-    room = discord.add_channel(guild)
-    said = discord.say(room, ALICE, "hello")
-    thread = discord.add_thread(room, "talk", text="hello")
-    discord.add_thread(room, "secret", private=True)
-    discord.archive(discord.add_thread(room, "old"))
-    discord.dm(ALICE, "psst")
-    socket = await connect()
-    ready = await socket.identify(shard=[0, 1])
-    assert (ready["guilds"], ready["private_channels"]) == ([{"id": guild["id"], "unavailable": True}], [])
-    assert (ready["resume_gateway_url"], ready["application"]["flags"]) == (discord.resume_url, 1 << 19)
-    assert (ready["shard"], ready["v"], ready["user"]["id"]) == ([0, 1], 10, str(discord.bot.id))
-    whole = await socket.event("GUILD_CREATE")
-    assert [one["id"] for one in whole["channels"]] == [room["id"]]
-    assert int(whole["channels"][0]["last_message_id"]) > int(said["id"])  # the thread was announced there
-    assert [(one["id"], one["last_message_id"]) for one in whole["threads"]] == [
-        (thread["id"], thread["last_message_id"])
-    ]
-    assert ([one["user"]["id"] for one in whole["members"]], whole["member_count"]) == ([str(discord.bot.id)], 3)
-
-
-async def test_members_are_told_with_both_intents(discord: DiscordServer, connect: Connect) -> None:
-    discord.add_guild("Home", BOB)
-    discord.granted = Intent.GUILD_MEMBERS | Intent.GUILD_PRESENCES | Intent.MESSAGE_CONTENT
-    socket = await connect()
-    await socket.identify(USUAL | Intent.GUILD_MEMBERS | Intent.GUILD_PRESENCES)
-    assert len((await socket.event("GUILD_CREATE"))["members"]) == 3
-
-
 @pytest.mark.parametrize(
     ("code", "rule", "changes"),
     [
@@ -161,18 +128,6 @@ async def test_payloads_out_of_place(discord: DiscordServer, connect: Connect) -
     assert await socket.next() == {"close": 4002}
     old = await connect(query="?v=6&encoding=json")
     assert await old.next() == {"close": 4012}
-
-
-async def test_heartbeats(discord: DiscordServer, connect: Connect) -> None:
-    socket = await connect()
-    assert await socket.answer(1, None) == {"op": 11}
-    await socket.identify()
-    assert await socket.answer(1, 1) == {"op": 11}
-    discord.acknowledges = False
-    await socket.send(1, 1)
-    await discord.wait_for(lambda: discord.links[0].beats == 3, "a heartbeat")
-    discord.acknowledges = True
-    assert await socket.answer(1, 1) == {"op": 11}
 
 
 async def test_who_sends_no_heartbeat_is_cut_off(discord: DiscordServer) -> None:
@@ -250,41 +205,6 @@ async def test_sessions_end(discord: DiscordServer, connect: Connect) -> None:
     assert discord.sessions == {}
 
 
-async def test_a_gateway_that_is_down_or_silent(discord: DiscordServer) -> None:
-    async with aiohttp.ClientSession() as http:
-        discord.gateway_down = 503
-        with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
-            await http.ws_connect(discord.gateway_url + QUERY)
-        discord.gateway_down, discord.gateway_silent = None, True
-        async with http.ws_connect(discord.gateway_url + QUERY) as socket:
-            with pytest.raises(TimeoutError):
-                await socket.receive(timeout=0.01)
-            discord.gateway_silent = False
-            discord.reconnect()
-            with pytest.raises(TimeoutError):  # it has missed something: it is a zombie for good
-                await socket.receive(timeout=0.01)
-
-
-async def test_reconnect_and_invalid_session_are_told(discord: DiscordServer, connect: Connect) -> None:
-    socket = await connect()
-    await socket.identify()
-    discord.reconnect()
-    assert await socket.next() == {"op": 7, "d": None}
-    discord.invalidate(resumable=True)
-    assert await socket.next() == {"op": 9, "d": True}
-
-
-async def test_compression(discord: DiscordServer, connect: Connect) -> None:
-    room = discord.add_channel(discord.add_guild())
-    for query, binary in ((QUERY + "&compress=zlib-stream", 4), (QUERY, 0)):
-        socket = await connect(query=query)
-        await socket.identify(compress=True)
-        await socket.event("GUILD_CREATE")
-        discord.say(room, ALICE, "hello")
-        assert (await socket.event("MESSAGE_CREATE"))["content"] == "hello"
-        assert socket.binary == binary, query
-
-
 async def test_intents_select_events(discord: DiscordServer, connect: Connect) -> None:
     guild = discord.add_guild()
     room, hidden = discord.add_channel(guild), discord.add_channel(guild, "hidden")
@@ -343,30 +263,3 @@ async def test_content_is_told_by_intent_and_nonces_to_everybody(
         assert (told[0]["guild_id"], told[0]["channel_type"], told[3]["nonce"]) == (room["guild_id"], 0, 5)
         assert ("guild_id" in told[2], "member" in told[2], told[2]["channel_type"]) == (False, False, 1)
         assert told[0]["member"].keys() >= {"roles", "joined_at", "nick"}
-
-
-async def test_interactions_are_told_without_any_intent(discord: DiscordServer, connect: Connect, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    await raw(f"PUT /applications/{discord.bot.id}/commands", [command()])
-    socket = await connect()
-    await socket.identify(0)
-    used = discord.slash(ALICE, room, "note")
-    assert (await socket.event("INTERACTION_CREATE"))["id"] == used.id
-    assert [one.rule for one in discord.unanswered()] == [Rule.UNANSWERED_INTERACTION]
-
-
-async def test_forum_posts_and_threads_are_told_in_order(discord: DiscordServer, connect: Connect) -> None:
-    forum = discord.add_channel(discord.add_guild(), "ideas", kind=objects.FORUM)
-    socket = await connect()
-    await socket.identify()
-    await socket.event("GUILD_CREATE")
-    post = discord.add_thread(forum, "Idea", text="Let us fly")
-    created, first = await socket.event("THREAD_CREATE"), await socket.event("MESSAGE_CREATE")
-    assert (created["newly_created"], created["id"], created["parent_id"]) == (True, post["id"], forum["id"])
-    assert (first["id"], first["channel_id"], first["channel_type"]) == (post["id"], post["id"], 11)
-    later = discord.sessions[next(iter(discord.sessions))].events[2]["d"]
-    discord.archive(post, locked=True)
-    assert later["thread_metadata"]["archived"] is False  # told as it was then, also when it is replayed
-    assert (await socket.event("THREAD_UPDATE"))["thread_metadata"]["locked"]
-    with pytest.raises(ValueError, match="may not write"):
-        discord.say(discord.add_channel(discord.add_guild(bot=False)), BOB, "not a member")

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.standins import discord_objects as objects
-from tests.standins.discord_gateway import Session
 from tests.standins.discord_interactions import Interaction
 from tests.standins.discord_ledger import Json, Rule
-from tests.standins.discord_objects import ALICE, BOB, LOADING, Intent
+from tests.standins.discord_objects import ALICE, BOB, LOADING
 from tests.standins.discord_raw import Answer, Clock, Raw, broken_rules, clock, discord, raw
 from tests.standins.discord_rows import button, command, option, text
 from tests.standins.discord_server import DiscordServer
@@ -90,14 +88,3 @@ async def test_a_deferred_answer_is_filled_and_ends_with_its_token(
     clock.now += 901
     ended = await fill(raw, used)
     assert (ended.status, ended.body["code"]) == (401, 50027)
-
-
-async def test_an_interaction_in_direct_messages_has_a_user_and_no_member(discord: DiscordServer, room: Json) -> None:
-    session = discord.sessions["s"] = Session("s", Intent(0))  # without a connection, as after a cut
-    discord.slash(ALICE, room, "note", {"text": "milk"})
-    discord.slash(ALICE, discord.open_dm(ALICE), "note", {"text": "milk"})
-    in_guild, direct = [one["d"] for one in session.events]
-    assert (in_guild["member"]["user"]["id"], in_guild["context"], "user" in in_guild) == (str(ALICE.id), 0, False)
-    assert (direct["user"]["id"], direct["context"], "member" in direct) == (str(ALICE.id), 1, False)
-    assert direct["channel"]["type"] == objects.DM
-    assert in_guild["data"]["options"] == [{"name": "text", "type": 3, "value": "milk"}]

@@ -14,7 +14,7 @@ from tests.standins.discord_form_rows import FORM_ROWS
 from tests.standins.discord_ledger import Pings, Rule
 from tests.standins.discord_objects import ALICE, BOB, CAROL, Intent, Permission
 from tests.standins.discord_raw import Clock, Raw, broken_rules, clock, discord, raw
-from tests.standins.discord_rows import STATE_ROWS, button, command
+from tests.standins.discord_rows import STATE_ROWS, command
 from tests.standins.discord_server import DiscordServer
 
 __all__ = ["clock", "discord", "raw"]  # fixtures
@@ -70,11 +70,6 @@ async def test_rules_of_form_and_state(subject: str, discord: DiscordServer, raw
         assert broken_rules(discord) == [], row.name
 
 
-def test_every_row_has_its_own_name() -> None:
-    names = [(subject, row.name) for subject, rows in ROWS.items() for row in rows]
-    assert len(names) == len(set(names)) > 60
-
-
 # Making requests
 
 
@@ -93,16 +88,6 @@ async def test_who_calls_and_how(discord: DiscordServer, raw: Raw) -> None:
     assert (await raw("DELETE /users/@me")).status == 405
     assert broken_rules(discord)[4:] == [Rule.FORM, Rule.UNKNOWN_ROUTE, Rule.UNKNOWN_ROUTE]
     assert (await raw("GET /users/@me")).body["id"] == str(discord.bot.id)
-
-
-async def test_flags_tell_which_intents_are_granted(discord: DiscordServer, raw: Raw) -> None:
-    for granted, verified, flags in (
-        (Intent(0), False, 0),
-        (Intent.MESSAGE_CONTENT, False, 1 << 19),
-        (Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS | Intent.GUILD_PRESENCES, True, 1 << 18 | 1 << 14 | 1 << 12),
-    ):
-        discord.granted, discord.verified = granted, verified
-        assert (await raw("GET /applications/@me")).body["flags"] == flags
 
 
 # Messages
@@ -151,37 +136,6 @@ async def test_whom_a_message_pings(discord: DiscordServer, raw: Raw) -> None:
     assert len(discord.pinged()) == known
 
 
-async def test_which_links_show_a_preview(discord: DiscordServer, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    words = (
-        "https://a.example/x [b](https://b.example) <https://c.example> `https://d.example` [e](<https://e.example>)"
-    )
-    await raw.send(room, words)
-    await raw.send(room, words, flags=objects.SUPPRESS_EMBEDS)
-    assert [one.previews for one in discord.sent] == [("https://a.example/x", "https://b.example"), ()]
-
-
-async def test_history_is_told_newest_first(discord: DiscordServer, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    ids = [discord.say(room, ALICE, str(number))["id"] for number in range(9)]
-    for query, wanted in {
-        "": "876543210",
-        "limit=3": "876",
-        f"limit=3&before={ids[5]}": "432",
-        f"limit=3&after={ids[1]}": "432",
-        f"limit=3&around={ids[4]}": "543",
-        f"limit=2&around={ids[4]}": "43",
-        f"after={ids[8]}": "",
-    }.items():
-        answer = await raw(f"GET /channels/{room['id']}/messages?{query}")
-        assert "".join(one["content"] for one in answer.body) == wanted, query
-    discord.overwrite(room, discord.bot, deny=Permission.READ_MESSAGE_HISTORY)
-    assert (await raw(f"GET /channels/{room['id']}/messages")).body == []
-    assert (await raw(f"GET /channels/{room['id']}/messages/{ids[0]}")).body["code"] == 50013
-    reply = await raw.send(room, "x", message_reference={"message_id": ids[0]})
-    assert reply.body["code"] == 160002
-
-
 async def test_content_is_empty_without_its_intent(discord: DiscordServer, raw: Raw) -> None:
     discord.granted = Intent(0)
     room = discord.add_channel(discord.add_guild())
@@ -194,32 +148,6 @@ async def test_content_is_empty_without_its_intent(discord: DiscordServer, raw: 
     assert to_bot["referenced_message"]["content"] == ""
     direct = discord.dm(ALICE, "between us")
     assert (await raw(f"GET /channels/{direct['channel_id']}/messages")).body[0]["content"] == "between us"
-
-
-async def test_an_edit_changes_only_what_it_names(discord: DiscordServer, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    row = {"type": 1, "components": [button()]}
-    sent = (await raw.send(room, " hello ", components=[row])).body
-    path = f"/channels/{room['id']}/messages/{sent['id']}"
-    assert (sent["content"], sent["edited_timestamp"]) == ("hello", None)
-    edited = (await raw(f"PATCH {path}", {"content": "changed", "flags": 4})).body
-    assert (edited["content"], edited["components"], edited["flags"]) == ("changed", [row], 4)
-    assert edited["edited_timestamp"] is not None
-    assert (await raw(f"PATCH {path}", {"content": "", "components": []})).body["code"] == 50006
-    assert (await raw(f"DELETE {path}")).status == 204
-    assert (await raw(f"DELETE {path}")).body["code"] == 10008
-
-
-async def test_a_reply_outlives_what_it_replied_to(discord: DiscordServer, raw: Raw) -> None:
-    room = discord.add_channel(discord.add_guild())
-    first = discord.say(room, ALICE, "question")
-    reply = (await raw.send(room, "answer", message_reference={"message_id": first["id"]})).body
-    assert (reply["type"], reply["referenced_message"]["content"]) == (19, "question")
-    discord.delete(first)
-    shown = (await raw(f"GET /channels/{room['id']}/messages/{reply['id']}")).body
-    assert (shown["referenced_message"], shown["message_reference"]["message_id"]) == (None, first["id"])
-    gone = await raw.send(room, "late", message_reference={"message_id": first["id"]})
-    assert (gone.body["code"], broken_rules(discord)) == (50035, [])
 
 
 async def test_reactions(discord: DiscordServer, raw: Raw) -> None:
@@ -241,27 +169,7 @@ async def test_reactions(discord: DiscordServer, raw: Raw) -> None:
     assert (await raw(f"PUT {path}/reactions/%F0%9F%91%8D/@me")).body["code"] == 90001
 
 
-async def test_direct_messages(discord: DiscordServer, raw: Raw) -> None:
-    discord.meet(CAROL)
-    stranger = (await raw("POST /users/@me/channels", {"recipient_id": str(CAROL.id)})).body
-    assert (await raw.send(stranger)).body["code"] == 50007  # no guild in common
-    discord.add_guild("Home", CAROL)
-    assert (await raw.send(stranger)).status == 200
-    assert (await raw("POST /users/@me/channels", {"recipient_id": str(CAROL.id)})).body["id"] == stranger["id"]
-    assert (stranger["type"], "guild_id" in stranger) == (1, False)
-
-
 # Pins, commands
-
-
-async def test_pins(discord: DiscordServer, raw: Raw) -> None:
-    direct = discord.dm(ALICE, "remember this")
-    path = f"/channels/{direct['channel_id']}"
-    assert (await raw(f"PUT {path}/messages/pins/{direct['id']}")).status == 204
-    assert (await raw(f"GET {path}/messages/{direct['id']}")).body["pinned"]
-    assert (await raw(f"GET {path}/messages?limit=1")).body[0]["type"] == 6
-    assert (await raw(f"DELETE {path}/messages/pins/{direct['id']}")).status == 204
-    assert not (await raw(f"GET {path}/messages/{direct['id']}")).body["pinned"]
 
 
 async def test_two_hundred_new_commands_a_day(discord: DiscordServer, raw: Raw, clock: Clock) -> None:

@@ -15,7 +15,7 @@ from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.model_server import ModelServer
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.request_log import Request
-from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Ping, Say, Stop, Think
+from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Say
 
 Json = dict[str, Any]
 
@@ -118,35 +118,6 @@ async def test_a_gate_lets_one_delta_pass_after_the_other(api: Api) -> None:
         assert api.text((await response.read()).decode()) == "one two three"
 
 
-async def test_parts_of_an_answer_arrive_in_order_with_the_right_end(api: Api) -> None:
-    broken = Call("b", '{"broken', chunks=1)
-    api.server.add(Ping(), Think("hm"), "Look.", Call("a", {"x": 1}), broken, Stop("max_tokens"))
-    _, stream = await api.ask()
-    places = [stream.index(words) for words in ("Look.", '"name":"a"', '"name":"b"', "broken")]
-    assert places == sorted(places)
-    assert '"stop_reason":"max_tokens"' in stream or '"finish_reason":"length"' in stream
-    assert "event: ping" in stream or ": keep-alive" in stream
-
-
-async def test_a_failure_comes_as_a_status_with_its_headers(api: Api) -> None:
-    api.server.tolerate("before retry-after ended")
-    api.server.add(Fail(429, retry_after=2))
-    api.server.add(Fail(502, body=b"<html>Bad gateway</html>"))
-    async with api.post() as response:
-        answer = await response.json()
-        assert (response.status, response.headers["retry-after"]) == (429, "2")
-    assert answer["error"].get("code", answer["error"]["type"]) in ("rate_limit_error", "rate_limit_exceeded")
-    assert (await api.ask())[1] == "<html>Bad gateway</html>"
-
-
-async def test_a_failure_after_text_comes_in_the_stream(api: Api) -> None:
-    api.server.add("half of", Fail(529 if isinstance(api.server, AnthropicServer) else 503))
-    status, stream = await api.ask()
-    assert (status, api.text(stream)) == (200, "half of")
-    last = json.loads(stream.strip().splitlines()[-1].removeprefix("data: "))
-    assert last["error"].get("code", last["error"]["type"]) in ("overloaded_error", "server_is_overloaded")
-
-
 @pytest.mark.parametrize("how", ["cut", "reset"])
 @pytest.mark.parametrize("count", [0, 1, 3])
 async def test_a_break_cuts_after_so_many_deltas(api: Api, how: Any, count: int) -> None:
@@ -163,14 +134,6 @@ async def test_a_break_can_come_within_a_call_or_before_any_byte(api: Api) -> No
     assert ('"name":"read"' in stream, "path" in stream, "a long path" in stream) == (True, True, False)
     assert await api.until_cut() == ""
     assert api.server.requests[1].status is None
-
-
-async def test_a_stream_can_end_without_its_last_events(api: Api) -> None:
-    api.server.add("all of it", Break(how="end"))
-    status, stream = await api.ask()
-    assert (status, api.text(stream)) == (200, "all of it")
-    assert "message_stop" not in stream
-    assert "[DONE]" not in stream
 
 
 async def test_a_break_that_cannot_happen_is_reported(api: Api) -> None:
@@ -196,17 +159,6 @@ async def test_a_hang_ends_by_release_or_when_the_client_leaves(api: Api) -> Non
     assert (api.server.requests[0].disconnected, api.server.requests[1].finished) == (False, False)
 
 
-async def test_a_server_comes_back_on_its_port_with_its_script(api: Api) -> None:
-    api.server.add("still here")
-    port = api.server.port
-    await api.server.stop()
-    with pytest.raises(aiohttp.ClientConnectionError):
-        await api.ask()
-    await api.server.start()
-    assert api.text((await api.ask())[1]) == "still here"
-    assert api.server.port == port
-
-
 async def test_a_malformed_request_is_a_violation_but_a_scripted_400_is_not(api: Api) -> None:
     api.server.add(Fail(400, message="the script says so"))
     assert (await api.ask())[0] == 400
@@ -230,11 +182,6 @@ async def test_a_call_before_retry_after_has_ended_is_a_violation(waited: float,
     assert [("before retry-after ended" in text) for text in server.violations] == [True] * early
 
 
-async def test_waiting_for_a_request_that_does_not_come_ends(api: Api) -> None:
-    with pytest.raises(TimeoutError, match="no request 1 within"):
-        await api.server.wait_for(1, timeout=0.01)
-
-
 @pytest.mark.parametrize("cuts", [[], [0], [1, 0, 2], [5, 5], [99]])
 async def test_a_continuer_goes_on_from_what_the_transcript_holds(api: Api, cuts: list[int]) -> None:
     whole = "one two three four five six seven eight nine ten"
@@ -248,12 +195,6 @@ async def test_a_continuer_goes_on_from_what_the_transcript_holds(api: Api, cuts
             talk += [said("assistant", piece), said("user", "Your reply was cut.")]
     status, stream = await api.ask(*talk)
     assert (status, heard + api.text(stream)) == (200, whole)
-
-
-async def test_a_continuer_notices_a_lost_beginning(api: Api) -> None:
-    api.server.default = Continuer("one two three", asked="Count")
-    talk = [said("user", "Count."), said("assistant", "two"), said("user", "Go on.")]
-    assert api.text((await api.ask(*talk))[1]).startswith(Continuer.LOST)
 
 
 def tool(name: str) -> Json:

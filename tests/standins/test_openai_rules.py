@@ -7,7 +7,6 @@ are the endpoints and liberties of Ollama.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +26,9 @@ USER = {"role": "user", "content": "Hello"}
 HI = {"role": "assistant", "content": "Hi"}
 BASE: Json = {"model": "gpt-4o", "messages": [USER]}
 REASONING = {"model": "gpt-5.1"}
+PNG = "data:image/png;base64,AAAA"
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
-STRICT = {**SCHEMA, "required": ["path"], "additionalProperties": False}
 
 
 def tool(name: str = "read", **more: object) -> Json:
@@ -52,8 +51,8 @@ def talk(*messages: Json, **more: object) -> Json:
     return {"messages": list(messages), "tools": [tool()], **more}
 
 
-def image(url: str, **more: object) -> Json:
-    return talk({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url, **more}}]})
+def image(url: str) -> Json:
+    return talk({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]})
 
 
 def array_of(items: Json) -> Json:
@@ -101,14 +100,12 @@ RULES = [
     Rule("no unknown field", {"thinking": {"type": "enabled"}}, code=UNKNOWN, param="thinking"),
     Rule("no Anthropic system field", {"system": "x"}, talk({"role": "system", "content": "x"}, USER), UNKNOWN,
         "system"),
-    Rule("no unknown field of a message", talk({**USER, "cache_control": {}}), talk({**USER, "name": "Ada"}), UNKNOWN,
+    Rule("no unknown field of a message", talk({**USER, "cache_control": {}}), talk(USER), UNKNOWN,
         "messages[0].cache_control"),
     Rule("no unknown field of a part", talk({"role": "user", "content": [{"type": "text", "text": "a", "id": 1}]}),
         talk({"role": "user", "content": [{"type": "text", "text": "a"}]}), UNKNOWN, "messages[0].content[0].id"),
     Rule("temperature at most 2", {"temperature": 2.1}, {"temperature": 2}, VALUE, "temperature"),
     Rule("temperature a number", {"temperature": "hot"}, {"temperature": None}, TYPE, "temperature"),
-    Rule("n at least 1", {"n": 0}, {"n": 1}, VALUE, "n"),
-    Rule("stop at most four", {"stop": list("abcde")}, {"stop": list("abcd")}, "string_above_max_length", "stop"),
     Rule("stream boolean", {"stream": "yes"}, {"stream": None}, TYPE, "stream"),
     Rule("stream_options only with stream", {"stream_options": {"include_usage": True}}, {"stream_options": None},
         param="stream_options"),
@@ -125,10 +122,8 @@ RULES = [
         "reasoning_effort": "minimal"}, VALUE, "reasoning_effort"),
     Rule("reasoning_effort for reasoning models", {"reasoning_effort": "low"}, {**REASONING,
         "reasoning_effort": "low"}),
-    Rule("response_format types", {"response_format": {"type": "json"}}, {"response_format": {"type": "json_object"}},
-        VALUE, "response_format.type"),
     # Create chat completion → messages
-    Rule("known roles", talk({"role": "robot", "content": "x"}), talk({"role": "developer", "content": "x"}), VALUE,
+    Rule("known roles", talk({"role": "robot", "content": "x"}), talk({"role": "system", "content": "x"}, USER), VALUE,
         "messages[0].role"),
     Rule("role required", talk({"content": "x"}), code=MISSING, param="messages[0].role"),
     Rule("content required", talk({"role": "user"}), code=MISSING, param="messages[0].content"),
@@ -137,8 +132,6 @@ RULES = [
     Rule("content parts not empty", talk({"role": "user", "content": []}), talk(USER), EMPTY, "messages[0].content"),
     Rule("known part types", talk({"role": "user", "content": [{"type": "image", "source": {}}]}), {}, VALUE,
         "messages[0].content[0].type"),
-    Rule("system content text only", talk({"role": "system", "content": [{"type": "image_url", "image_url": {}}]}),
-        talk({"role": "system", "content": [{"type": "text", "text": "x"}]}), VALUE, "messages[0].content[0].type"),
     Rule("assistant content null only with tool_calls", talk(USER, {"role": "assistant", "content": None}), ANSWERED,
         param="messages.[1].content"),
     Rule("assistant content or tool_calls", talk(USER, {"role": "assistant"}), ANSWERED, param="messages.[1].content"),
@@ -188,48 +181,32 @@ RULES = [
         "tools[0].function.parameters"),
     Rule("arrays name their items", {"tools": [tool(parameters=array_of({}))]},
         {"tools": [tool(parameters=array_of({"items": {}}))]}, SHAPE, "tools[0].function.parameters"),
-    Rule("strict mode: no more properties", {"tools": [tool(parameters=SCHEMA, strict=True)]},
-        {"tools": [tool(parameters=STRICT, strict=True)]}, SHAPE, "tools[0].function.parameters"),
-    Rule("strict mode: all required", {"tools": [tool(parameters={**STRICT, "required": []}, strict=True)]},
-        {"tools": [tool(parameters=STRICT, strict=True)]}, SHAPE, "tools[0].function.parameters"),
-    Rule("tool_choice needs tools", {"tool_choice": "auto"}, talk(USER, tool_choice="auto"), param="tool_choice"),
-    Rule("parallel_tool_calls needs tools", {"parallel_tool_calls": True}, talk(USER, parallel_tool_calls=True),
-        param="parallel_tool_calls"),
+    Rule("tool_choice needs tools", {"tool_choice": "none"}, talk(USER, tool_choice="none"), param="tool_choice"),
     Rule("tool_choice values", talk(USER, tool_choice="any"), talk(USER, tool_choice="none"), VALUE, "tool_choice"),
-    Rule("tool_choice names a tool", talk(USER, tool_choice={"type": "function", "function": {"name": "write"}}),
-        talk(USER, tool_choice={"type": "function", "function": {"name": "read"}}), param="tool_choice"),
     # Images and vision
-    Rule("image URL or data URL", image("file:///etc/passwd"), image("https://a.test/x.png"), VALUE,
+    Rule("image URL or data URL", image("file:///etc/passwd"), image(PNG), VALUE,
         "messages[0].content[0].image_url.url"),
-    Rule("image media types", image("data:image/bmp;base64,AAAA"), image("data:image/png;base64,AAAA"), VALUE,
+    Rule("image media types", image("data:image/bmp;base64,AAAA"), image(PNG), VALUE,
         "messages[0].content[0].image_url.url"),
-    Rule("image detail", image("https://a.test/x.png", detail="best"), image("https://a.test/x.png", detail="high"),
-        VALUE, "messages[0].content[0].image_url.detail"),
     Rule("image_url an object", talk({"role": "user", "content": [{"type": "image_url", "image_url": "https://a"}]}),
-        image("https://a.test/x.png"), TYPE, "messages[0].content[0].image_url"),
+        image(PNG), TYPE, "messages[0].content[0].image_url"),
 ]  # fmt: skip
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def post(
-    client: aiohttp.ClientSession, server: OpenAIServer, changes: Json, headers: Json | None = None
+    http: aiohttp.ClientSession, server: OpenAIServer, changes: Json, headers: Json | None = None
 ) -> tuple[int, Json]:
     body = {name: value for name, value in {**BASE, **changes}.items() if value is not ABSENT}
     sent = {name: value for name, value in {**HEADERS, **(headers or {})}.items() if value is not ABSENT}
-    async with client.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
+    async with http.post(server.url + server.path, data=json.dumps(body), headers=sent) as response:
         return response.status, await response.json()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_broken_rule_is_refused(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with OpenAIServer(models=MODELS, context_window=rule.window) as server:
         server.tolerate("is malformed")
-        status, answer = await post(client, server, rule.bad, rule.headers)
+        status, answer = await post(http, server, rule.bad, rule.headers)
     error = answer["error"]
     assert (status, error["type"]) == (rule.status, "invalid_request_error"), answer
     assert (error["code"], error["param"]) == (rule.code, rule.param), answer
@@ -237,37 +214,37 @@ async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSessio
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_a_kept_rule_is_answered(rule: Rule, client: aiohttp.ClientSession) -> None:
+async def test_a_kept_rule_is_answered(rule: Rule, http: aiohttp.ClientSession) -> None:
     async with OpenAIServer(models=MODELS, context_window=rule.window) as server:
-        status, answer = await post(client, server, rule.good)
+        status, answer = await post(http, server, rule.good)
     assert status == 200, answer
     assert answer["choices"][0]["finish_reason"] == "stop"
 
 
-async def test_models_are_listed_to_a_valid_key(client: aiohttp.ClientSession) -> None:
+async def test_models_are_listed_to_a_valid_key(http: aiohttp.ClientSession) -> None:
     async with OpenAIServer(models=MODELS) as server:
-        async with client.get(f"{server.base_url}/models") as response:
+        async with http.get(f"{server.base_url}/models") as response:
             assert response.status == 401
-        async with client.get(f"{server.base_url}/models", headers=HEADERS) as response:
+        async with http.get(f"{server.base_url}/models", headers=HEADERS) as response:
             assert [model["id"] for model in (await response.json())["data"]] == MODELS
 
 
-async def test_repeated_prompts_are_read_from_the_cache(client: aiohttp.ClientSession) -> None:
+async def test_repeated_prompts_are_read_from_the_cache(http: aiohttp.ClientSession) -> None:
     """Prompt caching: prompts of 1,024 tokens and more, in steps of 128."""
     long = {"role": "user", "content": "x" * 8000}
     async with OpenAIServer() as server:
-        first = (await post(client, server, talk(long)))[1]["usage"]
-        second = (await post(client, server, talk(long, HI, USER)))[1]["usage"]
+        first = (await post(http, server, talk(long)))[1]["usage"]
+        second = (await post(http, server, talk(long, HI, USER)))[1]["usage"]
     assert first["prompt_tokens_details"]["cached_tokens"] == 0
     cached = second["prompt_tokens_details"]["cached_tokens"]
     assert (cached > 1900, cached % 128) == (True, 0)
 
 
-async def test_thinking_is_hidden_but_counted(client: aiohttp.ClientSession) -> None:
+async def test_thinking_is_hidden_but_counted(http: aiohttp.ClientSession) -> None:
     """Reasoning models: reasoning tokens are not visible in the API."""
     async with OpenAIServer() as server:
         server.add(Think("secret thoughts"), Say("done"))
-        _, answer = await post(client, server, REASONING)
+        _, answer = await post(http, server, REASONING)
     assert "secret" not in json.dumps(answer)
     assert answer["usage"]["completion_tokens_details"]["reasoning_tokens"] > 0
 
@@ -275,31 +252,31 @@ async def test_thinking_is_hidden_but_counted(client: aiohttp.ClientSession) -> 
 # Ollama → API reference, OpenAI compatibility
 
 
-async def test_ollama_answers_a_probe(client: aiohttp.ClientSession) -> None:
+async def test_ollama_answers_a_probe(http: aiohttp.ClientSession) -> None:
     async with OllamaServer(models=["qwen3:8b", "llama3.2:latest"]) as server:
-        async with client.get(f"{server.url}/api/version") as response:
+        async with http.get(f"{server.url}/api/version") as response:
             assert "version" in await response.json()
-        async with client.get(f"{server.url}/api/tags") as response:
+        async with http.get(f"{server.url}/api/tags") as response:
             names = [model["name"] for model in (await response.json())["models"]]
-        async with client.get(server.url) as response:
+        async with http.get(server.url) as response:
             assert await response.text() == "Ollama is running"
     assert names == ["qwen3:8b", "llama3.2:latest"]
 
 
-async def test_ollama_takes_no_key_and_overlooks_unknown_fields(client: aiohttp.ClientSession) -> None:
+async def test_ollama_takes_no_key_and_overlooks_unknown_fields(http: aiohttp.ClientSession) -> None:
     async with OllamaServer(models=["llama3.2:latest"]) as server:
         changes = {"model": "llama3.2", "num_ctx": 4096}
-        status, answer = await post(client, server, changes, {"authorization": ABSENT})
-        missing, refusal = await post(client, server, {"model": "llama9"})
+        status, answer = await post(http, server, changes, {"authorization": ABSENT})
+        missing, refusal = await post(http, server, {"model": "llama9"})
     assert (status, answer["system_fingerprint"]) == (200, "fp_ollama")
     assert (missing, refusal["error"]["type"]) == (404, "not_found_error")
 
 
-async def test_ollama_streams_a_tool_call_in_one_chunk(client: aiohttp.ClientSession) -> None:
+async def test_ollama_streams_a_tool_call_in_one_chunk(http: aiohttp.ClientSession) -> None:
     async with OllamaServer() as server:
         server.add(Think("hm"), Say("Look."), Call("read", {"path": "a"}))
         body = {"model": "qwen3:8b", "messages": [USER], "stream": True}
-        async with client.post(server.url + server.path, json=body) as response:
+        async with http.post(server.url + server.path, json=body) as response:
             lines = [line.removeprefix("data: ") for line in (await response.text()).split("\n\n") if line]
     assert lines.pop() == "[DONE]"
     deltas = [json.loads(line)["choices"][0]["delta"] for line in lines]

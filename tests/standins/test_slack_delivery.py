@@ -3,19 +3,19 @@
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from tests.standins.slack_corpus import malformed, readable
 from tests.standins.slack_delivery import State
 from tests.standins.slack_ledger import Json, Rule
 from tests.standins.slack_server import SlackServer
-from tests.standins.slack_shapes import ALICE, BOB, BOT, HARK, Person
-from tests.standins.test_slack_library import listening
+from tests.standins.slack_shapes import ALICE, BOB, BOT
 
 
 @pytest.fixture
@@ -64,25 +64,6 @@ async def acknowledge(socket: aiohttp.ClientWebSocketResponse, envelope: Json, *
     await socket.send_json({"envelope_id": envelope["envelope_id"], **more})
 
 
-async def test_hello_and_the_envelope_of_an_event(slack: SlackServer, client: Client) -> None:
-    socket = await client.session.ws_connect(await client.url())
-    hello = await received(socket)
-    assert hello["num_connections"] == 1
-    assert set(hello) == {"type", "num_connections", "debug_info", "connection_info"}
-    said = slack.dm(ALICE, "a < b & <@U0BOB00001>")
-    envelope = await received(socket)
-    assert (envelope["type"], envelope["accepts_response_payload"]) == ("events_api", False)
-    assert (envelope["retry_attempt"], envelope["retry_reason"]) == (0, "")
-    payload = envelope["payload"]
-    assert payload["authorizations"][0]["user_id"] == BOT
-    event = payload["event"]
-    assert (event["text"], event["ts"]) == ("a &lt; b &amp; <@U0BOB00001>", said["ts"])
-    assert (event["channel_type"], event["event_ts"]) == ("im", said["ts"])
-    await acknowledge(socket, envelope)
-    await slack.wait_acknowledged()
-    await socket.close()
-
-
 async def test_a_ticket_works_once(slack: SlackServer, client: Client) -> None:
     url = await client.url()
     socket = await client.session.ws_connect(url)
@@ -118,38 +99,6 @@ async def test_only_what_is_subscribed_granted_and_seen(slack: SlackServer) -> N
     slack.scopes.discard("app_mentions:read")
     slack.mention(room, ALICE, "again")
     assert len(slack.outbox) == 1
-
-
-async def test_changes_are_told(slack: SlackServer) -> None:
-    room = slack.channel("general", ALICE, BOB)
-    said = slack.say(room, ALICE, "helo")
-    slack.edit(room, said, "hello")
-    slack.preview(room, said)
-    edit, preview = slack.events_of("message")[1:]
-    assert (edit["subtype"], edit["message"]["text"], edit["previous_message"]["text"]) == (
-        "message_changed",
-        "hello",
-        "helo",
-    )
-    assert edit["message"]["edited"]["user"] == ALICE.id
-    assert edit["ts"] != edit["message"]["ts"] == said["ts"]
-    assert preview["message"]["edited"] == preview["previous_message"]["edited"]
-    assert "attachments" not in preview["previous_message"]
-    slack.say(room, BOB, "reply", thread_ts=said["ts"])
-    slack.delete(room, said)
-    tombstone = slack.events_of("message")[-1]
-    assert (tombstone["subtype"], tombstone["message"]["subtype"]) == ("message_changed", "tombstone")
-    other = slack.say(room, ALICE, "gone")
-    slack.delete(room, other)
-    gone = slack.events_of("message")[-1]
-    assert (gone["subtype"], gone["deleted_ts"]) == ("message_deleted", other["ts"])
-    slack.react(room, said, "eyes", BOB)
-    assert slack.events_of("reaction_added")[0]["item"]["ts"] == said["ts"]
-    slack.join(room, HARK)
-    slack.archive(room)
-    slack.meet(Person("U0CAROL001", "carol", "Carol"))
-    kinds = [one.name for one in slack.outbox]
-    assert kinds[-3:] == ["member_joined_channel", "channel_archive", "team_join"]
 
 
 async def test_an_event_that_is_not_acknowledged_comes_again(slack: SlackServer, client: Client) -> None:
@@ -233,57 +182,18 @@ async def test_commands_and_clicks_are_answered_in_time_or_lost(slack: SlackServ
     assert slack.texts() == ["in time"]
 
 
-async def test_planned_refresh_and_disabled_link(slack: SlackServer, client: Client) -> None:
-    old = await client.connect()
-    await slack.sockets.announce("warning")
-    assert (await received(old))["reason"] == "warning"
-    told = await slack.sockets.announce("refresh_requested")
-    assert (await received(old))["reason"] == "refresh_requested"
-    new = await client.connect()
-    slack.dm(ALICE, "hello")
-    await acknowledge(new, await received(new))
-    await slack.sockets.close(told)
-    assert (await old.receive()).type is WSMsgType.CLOSE
-    await slack.wait_acknowledged()
-    await slack.sockets.announce("link_disabled")
-    assert (await received(new))["reason"] == "link_disabled"
-
-
-async def test_eleven_connections_are_too_many(slack: SlackServer, client: Client) -> None:
-    for _ in range(10):
-        await client.connect()
-    last = await client.connect(greeted=False)
-    assert await received(last) == {
-        "type": "disconnect",
-        "reason": "too_many_websockets",
-        "debug_info": {"host": "applink-standin"},
-    }
-    assert (await last.receive()).type is WSMsgType.CLOSE
-
-
-async def test_pings_and_silence(slack: SlackServer, client: Client) -> None:
-    socket = await client.connect()
-    await slack.sockets.ping()
-    ping = await socket.receive()
-    assert ping.type is WSMsgType.PING
-    await socket.pong(ping.data)
-    await slack.wait_for(lambda: slack.sockets.open[0].pongs == [ping.data], "a pong")
-    await socket.ping(b"mine")
-    assert (await socket.receive()).data == b"mine"
-    slack.sockets.silent = True
-    await socket.ping(b"nobody answers")
-    await slack.wait_for(lambda: slack.sockets.open[0].pings == 2, "a ping")
-    await client.connect(greeted=False)
-    slack.dm(ALICE, "unheard")
-    assert len(slack.sockets.open) == 1
-    slack.sockets.cut()
-    assert (await socket.receive()).type in (WSMsgType.CLOSED, WSMsgType.ERROR)
-    await slack.wait_for(lambda: not slack.sockets.connections, "no connection")
-    slack.sockets.silent = False
-    envelope = await received(socket := await client.connect())
-    assert envelope["payload"]["event"]["text"] == "unheard"
-    await acknowledge(socket, envelope)
-    await slack.wait_acknowledged()
+@asynccontextmanager
+async def listening(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """A web server of the app; yields its url."""
+    app = web.Application()
+    app.router.add_post("/slack", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/slack"
+    finally:
+        await runner.cleanup()
 
 
 async def test_signed_requests_and_their_retries(slack: SlackServer) -> None:
@@ -310,22 +220,6 @@ async def test_signed_requests_and_their_retries(slack: SlackServer) -> None:
         await slack.wait_acknowledged()
         assert [retry for retry, _ in seen] == ["0", "1http_error", "2http_error"]
         assert len({body["event_id"] for _, body in seen}) == 1
-
-
-async def test_an_app_that_wants_no_retry_or_does_not_answer(slack: SlackServer) -> None:
-    async def handle(request: web.Request) -> web.Response:
-        if b"url_verification" in (body := await request.read()):
-            return web.json_response({"challenge": json.loads(body)["challenge"]})
-        return web.Response(status=404, headers={"X-Slack-No-Retry": "1"})
-
-    async with listening(handle) as url:
-        await slack.use_url(url)
-        slack.dm(ALICE, "hello")
-        await slack.wait_for(lambda: slack.outbox[0].state is State.LOST, "the end")
-        assert slack.outbox[0].attempt == 0
-    slack.dm(ALICE, "nobody listens")
-    await slack.wait_for(lambda: slack.outbox[1].attempt == 2, "the second failure")
-    assert slack.outbox[1].reason == "connection_failed"
 
 
 async def test_every_payload_of_the_corpus_is_delivered(slack: SlackServer, client: Client) -> None:

@@ -1,6 +1,5 @@
 """Ordered faults of the Slack stand-in: errors, broken connections, held calls, silence, and what they leave behind."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -45,15 +44,6 @@ async def test_errors_and_pages(slack: SlackServer, call: Client) -> None:
     assert slack.texts() == ["hello"]
 
 
-async def test_tokens_may_end(slack: SlackServer, call: Client) -> None:
-    slack.fail_next("chat.postMessage", "missing_scope")
-    assert set((await call("chat.postMessage", HELLO)).body) == {"ok", "error", "needed", "provided"}
-    slack.token_error = "token_revoked"
-    for token in (slack.bot_token, slack.app_token):
-        assert (await call("auth.test", {}, token=token)).body["error"] == "token_revoked"
-    assert slack.violations == []
-
-
 async def test_retry_after_must_be_kept(slack: SlackServer, call: Client) -> None:
     slack.tolerate(Rule.EARLY)
     slack.fail_next("chat.postMessage", "ratelimited", retry_after=30)
@@ -81,34 +71,6 @@ async def test_outcome_unknown(slack: SlackServer, call: Client) -> None:
     with pytest.raises(aiohttp.ClientError):
         await call("chat.update", {**HELLO, "ts": slack.sent[0].ts, "text": "changed"})
     assert [one["text"] for one in slack.messages("C0GENERAL0")] == ["changed"]
-
-
-async def test_a_new_start_keeps_port_and_state(slack: SlackServer, call: Client) -> None:
-    await call("chat.postMessage", HELLO)
-    port = slack.port
-    held = slack.hold_next("auth.test")
-    waiting = asyncio.create_task(call("auth.test", {}))
-    await held.reached.wait()
-    await slack.stop()
-    assert (await waiting).body["ok"]
-    with pytest.raises(aiohttp.ClientError):
-        await call("auth.test", {})
-    await slack.start()
-    assert slack.port == port
-    assert (await call("conversations.history", {"channel": "C0GENERAL0"})).body["messages"][0]["text"] == "hello"
-
-
-async def test_the_handshake_fails(slack: SlackServer, call: Client) -> None:
-    opened = (await call("apps.connections.open", {}, token=slack.app_token)).body["url"]
-    slack.fail_next("connect", status=503)
-    slack.fail_next("connect", drop=True, times=2)  # aiohttp itself repeats a GET on a connection that it kept
-    with pytest.raises(aiohttp.WSServerHandshakeError):
-        await call.session.ws_connect(opened)
-    with pytest.raises(aiohttp.ClientError):
-        await call.session.ws_connect(opened)
-    socket = await call.session.ws_connect(opened)
-    assert (await socket.receive_json())["type"] == "hello"
-    await socket.close()
 
 
 async def test_files_that_fail(slack: SlackServer, call: Client) -> None:
@@ -141,24 +103,6 @@ async def test_status_and_escapes(slack: SlackServer, call: Client) -> None:
         await call("chat.postMessage", {**HELLO, "text": text})
     assert [one.rule for one in slack.violations] == [Rule.UNESCAPED] * 4
     slack.tolerate(Rule.UNESCAPED)
-
-
-async def test_a_parent_that_is_gone(slack: SlackServer, call: Client) -> None:
-    asked = slack.mention("C0GENERAL0", ALICE, "help")
-    slack.delete("C0GENERAL0", asked)
-    late = {**HELLO, "thread_ts": asked["ts"]}
-    assert (await call("chat.postMessage", late)).body["error"] == "thread_not_found"
-    slack.orphans_stand_alone = True
-    assert (await call("chat.postMessage", late)).body["ok"]
-    assert [one["text"] for one in slack.messages("C0GENERAL0")] == ["hello"]
-    assert len(slack.calls_of("chat.postMessage")) == 2
-
-
-async def test_somebody_of_another_workspace(slack: SlackServer) -> None:
-    slack.join("C0GENERAL0", EVE)
-    slack.say("C0GENERAL0", EVE, "hi")
-    payload = slack.outbox[-1].payload
-    assert (payload["is_ext_shared_channel"], payload["event"]["user_team"]) == (True, "T0OTHER001")
 
 
 async def test_events_are_late_and_out_of_order(slack: SlackServer, call: Client) -> None:

@@ -146,11 +146,6 @@ async def test_method(method: str, slack: SlackServer, call: Client) -> None:
             await check_row(row, slack, call)
 
 
-def test_every_row_has_its_own_name() -> None:
-    names = [(row.method, row.name) for row in POST_ROWS + BLOCK_ROWS + METHOD_ROWS]
-    assert len(names) == len(set(names))
-
-
 # Making calls
 
 
@@ -187,36 +182,6 @@ async def test_scopes_are_told(slack: SlackServer, call: Client) -> None:
     assert broken_rules(slack) == []
 
 
-async def test_ways_to_pass_arguments(slack: SlackServer, call: Client) -> None:
-    url, headers = f"{slack.base_url}chat.postMessage", {"Authorization": f"Bearer {slack.bot_token}"}
-    blocks = '[{"type": "rich_text", "elements": []}]'
-    args = {"channel": GENERAL, "text": "x", "unfurl_links": "false", "blocks": blocks}
-    for kind, data, warning in (
-        ("application/x-www-form-urlencoded", args, None),
-        ("application/x-www-form-urlencoded; charset=utf-8", args, "superfluous_charset"),
-        ("application/json", f'{{"channel": "{GENERAL}", "text": "y"}}', "missing_charset"),
-        ("application/json; charset=utf-8", f'{{"channel": "{GENERAL}", "text": "z"}}', None),
-    ):
-        async with call.session.post(url, data=data, headers=headers | {"Content-Type": kind}) as answer:
-            body = await answer.json()
-            assert (body["ok"], body.get("warning")) == (True, warning)
-    async with call.session.get(url, params={"channel": GENERAL, "text": "q"}, headers=headers) as answer:
-        assert (await answer.json())["ok"]
-    assert broken_rules(slack) == []
-    for kind, data, error in (
-        ("application/json", "{", "invalid_json"),
-        ("application/json", "[]", "invalid_json"),
-        ("text/plain", "text=x", "invalid_form_data"),
-    ):
-        async with call.session.post(url, data=data, headers=headers | {"Content-Type": kind}) as answer:
-            assert (await answer.json())["error"] == error
-    async with call.session.post(
-        f"{slack.base_url}conversations.replies", json={"channel": GENERAL, "ts": HERS}, headers=headers
-    ) as answer:
-        assert (await answer.json())["error"] == "invalid_arguments"
-    assert set(broken_rules(slack)) == {Rule.BAD_VALUE}
-
-
 async def test_unknown_names_and_tokens_in_arguments(slack: SlackServer, call: Client) -> None:
     assert (await call("chat.telepathy", {})).body["error"] == "unknown_method"
     assert (await call("chat.postMessage", {"channel": GENERAL, "text": "x", "client_msg_id": "7"})).body["ok"]
@@ -244,32 +209,6 @@ async def test_rate_limits(slack: SlackServer, call: Client) -> None:
 
 
 # Messages
-
-
-async def test_history_is_newest_first_and_threads_are_apart(slack: SlackServer, call: Client) -> None:
-    slack.say(GENERAL, ALICE, "reply", thread_ts=HERS)
-    slack.say(GENERAL, ALICE, "for all", thread_ts=HERS, broadcast=True)
-    texts = [slack.say(GENERAL, ALICE, f"more {number}")["text"] for number in range(3)]
-    whole = (await call("conversations.history", {"channel": GENERAL})).body
-    assert [one["text"] for one in whole["messages"]] == [*reversed(texts), "for all", "hers"]
-    assert whole["messages"][-1]["reply_count"] == 2
-    first = (await call("conversations.history", {"channel": GENERAL, "limit": 2})).body
-    assert first["has_more"]
-    cursor = first["response_metadata"]["next_cursor"]
-    rest = (await call("conversations.history", {"channel": GENERAL, "limit": 9, "cursor": cursor})).body
-    assert first["messages"] + rest["messages"] == whole["messages"]
-    oldest = whole["messages"][2]["ts"]
-    later = (await call("conversations.history", {"channel": GENERAL, "oldest": oldest})).body["messages"]
-    assert [one["text"] for one in later] == ["more 2", "more 1"]
-    window = {"channel": GENERAL, "oldest": HERS, "latest": oldest, "inclusive": True}
-    assert [one["text"] for one in (await call("conversations.history", window)).body["messages"]] == [
-        "more 0",
-        "for all",
-        "hers",
-    ]
-    thread = (await call("conversations.replies", {"channel": GENERAL, "ts": HERS, "limit": 1})).body
-    assert [one["text"] for one in thread["messages"]] == ["hers", "reply"]
-    assert thread["has_more"]
 
 
 async def test_metadata_is_shown_only_when_asked_for(slack: SlackServer, call: Client) -> None:

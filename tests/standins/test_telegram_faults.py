@@ -6,15 +6,11 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB
-from tests.standins.test_telegram_updates import call, http, ids
+from tests.standins.test_telegram_updates import call, ids
 
 SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
-
-
-__all__ = ["http"]  # the fixture
 
 
 @pytest.fixture
@@ -60,23 +56,6 @@ async def test_dropped_connection_before_and_after_the_call(
     assert telegram.texts() == (["x"] if after_apply else [])
 
 
-async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
-    telegram.write("hello")
-    telegram.fail_next("sendMessage", after_apply=True)
-    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-    assert telegram.texts(ALICE.id) == ["x"]
-
-
-async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
-    http: aiohttp.ClientSession, telegram: TelegramServer
-) -> None:
-    telegram.write("hello")
-    fault = telegram.fail_next("sendMessage", after_apply=True)
-    assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
-    assert fault.fired == 0
-    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-
-
 @pytest.mark.parametrize("after_apply", [False, True])
 async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool, telegram: TelegramServer) -> None:
     telegram.write("hello")
@@ -87,48 +66,6 @@ async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool, teleg
     assert not answer.done()
     hold.release()
     assert (await answer)["result"]["text"] == "x"
-
-
-async def test_server_comes_back_on_its_port_with_its_state(
-    http: aiohttp.ClientSession, telegram: TelegramServer
-) -> None:
-    poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
-    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-    await telegram.stop()
-    assert (await poll)["status"] == 500
-    with pytest.raises(aiohttp.ClientConnectionError):
-        await call(http, telegram, "getMe")
-    update = telegram.write("written while the server was away")
-    await telegram.start()
-    assert await ids(http, telegram) == [update["update_id"]]
-
-
-@pytest.mark.parametrize("status", [500, 502, 504])
-async def test_errors_in_a_row_of_calls_that_were_carried_out(
-    http: aiohttp.ClientSession, status: int, telegram: TelegramServer
-) -> None:
-    telegram.write("hello")
-    telegram.allow_repeat("x")
-    fault = telegram.fail_next("sendMessage", status=status, after_apply=True, times=3)
-    url = f"{telegram.base_url}{telegram.token}/sendMessage"
-    codes = []
-    for _ in range(4):
-        async with http.post(url, json={"chat_id": ALICE.id, "text": "x"}) as answer:
-            codes.append((answer.status, answer.content_type))
-    kind = "application/json" if status == 500 else "text/html"
-    assert codes == [(status, kind)] * 3 + [(200, "application/json")]
-    assert (fault.fired, telegram.texts()) == (3, ["x"] * 4)
-
-
-async def test_dropped_answers_in_a_row(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
-    telegram.write("hello")
-    telegram.allow_repeat("x")
-    telegram.fail_next("sendMessage", drop=True, after_apply=True, times=2)
-    for _ in range(2):
-        with pytest.raises(aiohttp.ServerDisconnectedError):
-            await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
-    assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
-    assert telegram.texts() == ["x"] * 3
 
 
 @pytest.mark.parametrize("apply", [False, True])
@@ -152,29 +89,3 @@ async def test_silence_answers_neither_polls_nor_calls(
     assert [type(one) for one in outcomes] == [aiohttp.ServerDisconnectedError] * 5
     assert await ids(http, telegram) == [later["update_id"]]
     assert silence.fired == 5
-
-
-async def test_call_fails_in_the_midst_of_silence(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
-    telegram.write("hello")
-    silence = telegram.fall_silent()
-    poll = asyncio.create_task(call(http, telegram, "getUpdates"))
-    await silence.reached.wait()
-    telegram.fail_next("sendMessage", status=502, after_apply=True)
-    async with http.post(f"{telegram.base_url}{telegram.token}/sendMessage", json=SAY[1]) as answer:
-        assert answer.status == 502
-    assert not poll.done()
-    silence.release()
-    with pytest.raises(aiohttp.ServerDisconnectedError):
-        await poll
-    assert telegram.texts() == ["x"]
-
-
-async def test_silence_that_nobody_noticed_is_found(http: aiohttp.ClientSession) -> None:
-    telegram = TelegramServer()
-    telegram.fall_silent().release()
-    with pytest.raises(AssertionError, match="silence: 0 of 1"):
-        telegram.check()
-    await telegram.start()
-    await call(http, telegram, "getMe")
-    await telegram.stop()
-    telegram.tolerate(Rule.FAULT_NOT_FIRED)

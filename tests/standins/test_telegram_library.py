@@ -7,13 +7,9 @@ from telegram import (
     Bot,
     Update,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, RetryAfter
 
 from tests.standins.odd_updates import readable_updates
 from tests.standins.telegram_server import TelegramServer
-from tests.standins.telegram_updates import ALICE, BOB, Room, private
-
-GROUP = Room(-4_000_111, "group", "Kitchen")
 
 
 @pytest.fixture
@@ -26,29 +22,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
 async def bot(telegram: TelegramServer) -> AsyncIterator[Bot]:
     async with Bot(telegram.token, base_url=telegram.base_url, base_file_url=telegram.base_file_url) as bot:
         yield bot
-
-
-async def test_errors_have_the_meaning_that_the_library_knows(
-    telegram: TelegramServer, bot: Bot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PTB_TIMEDELTA", "true")  # else RetryAfter warns of its int
-    telegram.write("hello")
-    telegram.write("hello", user=BOB)
-    telegram.block(BOB)
-    with pytest.raises(Forbidden, match="bot was blocked by the user"):
-        await bot.send_message(BOB.id, "x")
-    with pytest.raises(BadRequest, match="Chat not found"):
-        await bot.send_message(1, "x")
-    new = telegram.upgrade(GROUP)
-    with pytest.raises(ChatMigrated) as migrated:
-        await bot.send_message(GROUP.id, "x")
-    assert migrated.value.new_chat_id == new.id
-    telegram.fail_next("sendMessage", status=429, retry_after=9)
-    with pytest.raises(RetryAfter, match="0:00:09"):
-        await bot.send_message(ALICE.id, "x")
-    telegram.fail_next("getMe", status=502)
-    with pytest.raises(NetworkError, match="Bad Gateway"):
-        await bot.get_me()
 
 
 @pytest.mark.parametrize("name", readable_updates())
@@ -76,13 +49,3 @@ def missing(sent: object, seen: object, where: str = "") -> list[str]:
             for path in missing(one, other, f"{where}[{index}]")
         ]
     return [] if sent == seen else [f"{where}: {sent!r} != {seen!r}"]
-
-
-async def test_private_chat_is_the_default(telegram: TelegramServer, bot: Bot) -> None:
-    telegram.write("hello", user=BOB)
-    telegram.write("hello", user=BOB, chat=GROUP)
-    direct, group = await bot.get_updates()
-    assert direct.effective_chat is not None
-    assert group.effective_chat is not None
-    assert (direct.effective_chat.type, direct.effective_chat.id) == ("private", private(BOB).id)
-    assert (group.effective_chat.type, group.effective_chat.title) == ("group", "Kitchen")

@@ -25,23 +25,14 @@ OWN_HOST = "Unallowed characters in URL host"
 ROWS: list[tuple[str, str, dict[str, str]]] = [
     # the host has a dot
     ("http://localhost:3000", NO_DOT, {"http://localhost.:3000": "http://localhost.:3000/"}),
-    ("http://raspberrypi:8123/", NO_DOT, {"http://raspberrypi.lan:8123/": "http://raspberrypi.lan:8123/"}),
-    ("https://your-domain/x", NO_DOT, {"https://your-domain.example/x": "https://your-domain.example/x"}),
     ("https://host/a.html", NO_DOT, {"https://.host/a.html": "https://.host/a.html"}),
-    ("https://exam%2Eple/", NO_DOT, {"https://exam%2Eple.org/": "https://exam%2eple.org/"}),
-    ("https://пример。рф/", NO_DOT, {"https://Пример.рф/": "https://Пример.рф/"}),
     ("http://2130706433/", NO_DOT, {"http://127.0.0.1": "http://127.0.0.1/", "http://999.1/": "http://999.1/"}),
     ("http://user.name@host/", NO_DOT, {"http://user@host.org/": "http://user@host.org/"}),
-    ("https://xn--p1ai/", NO_DOT, {"https://xn--e1afmkfd.xn--p1ai/": "https://xn--e1afmkfd.xn--p1ai/"}),
     # there is a host
     ("", NO_HOST, {"https://e.org": "https://e.org/"}),
     ("http://", NO_HOST, {"http://..": "http://../"}),
-    ("https:///etc/hosts.txt", NO_HOST, {"https://etc./hosts.txt": "https://etc./hosts.txt"}),
     ("https://user@/", NO_HOST, {"https://@e.org/": "https://e.org/"}),
     ("#section", NO_HOST, {"https://e.org#section": "https://e.org/#section"}),
-    ("/docs/a.html", NO_HOST, {"https://e.org/docs/a.html": "https://e.org/docs/a.html"}),
-    ("//e.org/x", NO_HOST, {"https://e.org//x": "https://e.org//x"}),
-    ("?q=a.b", NO_HOST, {"https://e.org?q=a.b": "https://e.org/?q=a.b"}),
     ("./a.html", "Host is invalid", {"https://e.org/./a.html": "https://e.org/./a.html"}),
     ("docs/a.html", NO_DOT, {"https://docs.e.org/a.html": "https://docs.e.org/a.html"}),
     # the port is 1 to 65535 in digits
@@ -50,53 +41,25 @@ ROWS: list[tuple[str, str, dict[str, str]]] = [
     ("https://e.org:/", PORT, {"https://e.org/:": "https://e.org/:"}),
     ("https://e.org:8o80/", PORT, {"https://e.org:008080/": "https://e.org:8080/"}),
     ("https://e.org:-1/", PORT, {"https://e-.org/": "https://e-.org/"}),
-    ("https://e.org: 80/", PORT, {"https://e.org:80/ ": "https://e.org:80/"}),
-    ("https://e.org:99999999999999999999/", PORT, {"https://e.org:00000000000000000001/": "https://e.org:1/"}),
-    ("tel:+4930123456", PORT, {}),
     ("tel:110", NO_DOT, {}),
     ("javascript:alert(1.0)", PORT, {}),
-    ("data:text/html,a.b", PORT, {}),
-    ("mailto:", PORT, {}),
     # http, https and Telegram's own schemes
     ("ftp://e.org/", SCHEME, {"HTTP://E.org/A": "http://e.org/A"}),
-    ("file:///etc/passwd", SCHEME, {"hTTps://E.org/A": "https://e.org/A"}),
-    ("mailto://a@e.org", SCHEME, {"http://mailto@e.org": "http://mailto@e.org/"}),
     (" https://e.org/", SCHEME, {"https://e.org/ ": "https://e.org/"}),
-    ("https ://e.org/", SCHEME, {"https://e.org/://": "https://e.org/://"}),
-    ("://e.org/", SCHEME, {"https://e.org?://": "https://e.org/?://"}),
-    ("http:/e.org", PORT, {}),
     ("tg://", NO_HOST, {"tg://resolve?domain=name": "tg://resolve?domain=name"}),
     ("tg:e.org", OWN_HOST, {"TG:Re_solve-1": "tg://re_solve-1/"}),
-    ("tg://http://e.org", "Wrong tg URL", {"tg://resolve/?domain=name": "tg://resolve?domain=name"}),
     ("tg://resolve:80", "Wrong tg URL", {"tg:resolve#80": "tg://resolve/#80"}),
-    ("tg://me@resolve", "Wrong tg URL", {"tg://resolve?a=@": "tg://resolve?a=@"}),
     ("ton://[::1]", "Wrong ton URL", {"ton://transfer/x": "ton://transfer/x"}),
     ("ton://e.ton", OWN_HOST, {"tonsite://e.ton/x": "tonsite://e.ton/x", "tonsite://e": "tonsite://e/"}),
-    ("slack://e.org", SCHEME, {}),
     ("tonſite:e", PORT, {"tonSite:e": "tonsite://e/"}),
-    ("tg://\u212a", OWN_HOST, {"tg://K": "tg://k/"}),
     # IPv6 in brackets
     ("http://::1/", SYMBOL, {"http://[::1]/": "http://[::1]/"}),
-    ("http://[::1", SYMBOL, {"http://[2001:DB8::1]:80": "http://[2001:db8::1]:80/"}),
     ("http://[::g]/", "Wrong IPv6 address specified in the URL", {"http://[::f]/": "http://[::f]/"}),
-    ("http://[fe80::1%25eth0]/", "Wrong IPv6 address specified in the URL", {"http://[fe80::1]/": "http://[fe80::1]/"}),
-    (
-        "http://[127.0.0.1]/",
-        "Wrong IPv6 address specified in the URL",
-        {"http://[::127.0.0.1]": "http://[::127.0.0.1]/"},
-    ),
     # the characters of host and user
     ("https://e .org/", SYMBOL, {"https://e_x.org/": "https://e_x.org/"}),
-    ("https://e.org ", SYMBOL, {"https://e.org/a b": "https://e.org/a%20b"}),
-    ("https://e.org\\x", SYMBOL, {"https://e.org/\\x": "https://e.org/\\x"}),
-    ("https://<host>.org/", SYMBOL, {"https://e.org/<host>": "https://e.org/<host>"}),
-    ("https://{host}.org/", SYMBOL, {"https://(host).org/": "https://(host).org/"}),
-    ('https://e.org"', SYMBOL, {"https://e.org'/": "https://e.org'/"}),
-    ("https://e.org|x", SYMBOL, {"https://e.org/|x": "https://e.org/|x"}),
     ("https://e.org\n/x", SYMBOL, {"https://e.org/\nx": "https://e.org/%0Ax", "https://e.\rorg": "https://e.org/"}),
     ("https://e.org\t/x", SYMBOL, {"https://e.org/\tx": "https://e.org/%20x"}),
     ("https://e.org%", PERCENT, {"https://e.org/%": "https://e.org/%"}),
-    ("https://e.org%2", PERCENT, {"https://e.org%2f": "https://e.org%2f/"}),
     ("https://e.org%zz/", PERCENT, {"https://e.org/%zz": "https://e.org/%zz"}),
     ("https://a b@e.org/", "Disallowed character in URL userinfo", {"https://a:b@e.org/": "https://a:b@e.org/"}),
     ("https://a@b@e.org/", "Disallowed character in URL userinfo", {"https://a%40b@e.org/": "https://a%40b@e.org/"}),
@@ -105,8 +68,6 @@ ROWS: list[tuple[str, str, dict[str, str]]] = [
         "Wrong percent-encoded symbol in URL userinfo",
         {"https://%41@e.org/": "https://%41@e.org/"},
     ),
-    ("${URL}", SYMBOL, {}),
-    ("<https://e.org>", SCHEME, {"https://e.org/>": "https://e.org/>"}),
     # no limit of length
     (f"https://{'x' * 300}/", NO_DOT, {f"https://{'x' * 300}.{'y' * 3000}/": f"https://{'x' * 300}.{'y' * 3000}/"}),
 ]
@@ -122,7 +83,6 @@ MISREAD = {
     "[::1]": "http://[::1]/",
 }
 MENTIONS = ["tg://user?id=123456789", "TG:user/?x=1&ID=5#y"]
-NO_MENTIONS = ["tg://user?id=0", "tg://user?name=5", "tg://users?id=5", "tg://user?uid=5"]
 
 
 @pytest.fixture
@@ -130,12 +90,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer() as server:
         server.write("hello")
         yield server
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
 
 
 async def send(http: aiohttp.ClientSession, server: TelegramServer, *targets: str) -> Json:
@@ -190,10 +144,6 @@ async def test_link_to_a_person_is_a_mention(
     ]
 
 
-async def test_other_links_of_telegram_are_no_mentions(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    assert (await send(http, telegram, *NO_MENTIONS))["ok"]
-
-
 async def test_overlong_target_is_cut(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
     whole = "https://e.org/".ljust(34_996, "x")
     assert (await send(http, telegram, whole))["ok"]
@@ -201,26 +151,3 @@ async def test_overlong_target_is_cut(telegram: TelegramServer, http: aiohttp.Cl
     telegram.tolerate(Rule.FORMATTING, Rule.REPEATED_TEXT)
     assert (await send(http, telegram, whole + "x"))["ok"]
     assert len(telegram.ledger.violations) == 1
-
-
-async def test_edit_with_a_bad_target_changes_nothing(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    telegram.tolerate(Rule.FORMATTING)
-    message = (await send(http, telegram, "https://e.org/"))["result"]
-    url = f"{telegram.base_url}{telegram.token}/editMessageText"
-    params = {"chat_id": ALICE.id, "message_id": message["message_id"], "text": "other"}
-    async with http.post(url, json=params | {"entities": [mark("text_link", 0, 5, url="http://nas/")]}) as answer:
-        assert (await answer.json())["description"] == f"Bad Request: entity URL 'http://nas/' is invalid: {NO_DOT}"
-    assert telegram.messages[ALICE.id, message["message_id"]] == message
-
-
-async def test_targets_are_checked_before_places(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    telegram.tolerate(Rule.FORMATTING)
-    url = f"{telegram.base_url}{telegram.token}/sendMessage"
-    far = mark("text_link", 90, 9, url="https://e.org/")
-    for entities, words in (
-        ([far, mark("text_link", 0, 1, url="http://nas/")], "entity URL 'http://nas/' is invalid"),
-        ([far, mark("text_link", 0, 1)], "can't parse MessageEntity: can't find field \"url\""),
-        ([far], "entity beginning at UTF-16 offset 90 ends after"),
-    ):
-        async with http.post(url, json={"chat_id": ALICE.id, "text": "abc", "entities": entities}) as answer:
-            assert (await answer.json())["description"].startswith(f"Bad Request: {words}")

@@ -4,7 +4,6 @@ The tables are in telegram_rows and telegram_text_rows; rules that need more tha
 No Telegram library takes part.
 """
 
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from tests.standins.telegram_ledger import Json, Rule
 from tests.standins.telegram_rows import (
     BLOCKER,
     CLICK,
-    EMOJI,
     FILE,
     FORUM,
     HERS,
@@ -23,7 +21,6 @@ from tests.standins.telegram_rows import (
     MINE,
     QUIET,
     Row,
-    mark,
     text,
 )
 from tests.standins.telegram_server import TelegramServer
@@ -44,12 +41,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
         server.block(BLOCKER)
         server.tolerate(*Rule)
         yield server
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +85,6 @@ async def test_rule(row: Row, telegram: TelegramServer, http: aiohttp.ClientSess
     assert broken_rules(telegram) == []
 
 
-def test_every_row_has_its_own_name() -> None:
-    names = [(row.heading, row.name) for row in ROWS]
-    assert len(names) == len(set(names))
-
-
 # Making requests
 
 
@@ -119,33 +105,6 @@ async def test_unknown_methods_are_not_found(telegram: TelegramServer, http: aio
     assert (await call(http, telegram, "GETME", {})).code == 200  # "case-insensitive"
 
 
-async def test_four_ways_to_pass_parameters(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
-    telegram.write("hello")
-    url = f"{telegram.base_url}{telegram.token}/sendMessage"
-    entities = json.dumps([mark("bold", 0, 1)])
-    for number, way in enumerate(("query", "form", "multipart", "json")):
-        params = {"chat_id": str(ALICE.id), "text": f"{number}{EMOJI}", "entities": entities}
-        if way == "query":
-            request = http.get(url, params=params)
-        elif way == "form":
-            request = http.post(url, data=params)
-        elif way == "multipart":
-            body = aiohttp.FormData(params, default_to_multipart=True)
-            request = http.post(url, data=body)
-        else:
-            request = http.post(url, json=params | {"chat_id": ALICE.id, "entities": [mark("bold", 0, 1)]})
-        async with request as answer:
-            message = (await answer.json())["result"]
-        assert message["text"] == f"{number}{EMOJI}"
-        assert message["entities"] == [mark("bold", 0, 1)]
-    async with http.post(url, data=b"{", headers={"Content-Type": "application/json"}) as answer:
-        assert answer.status == 400
-    async with http.post(url, data=b"x", headers={"Content-Type": "text/plain"}) as answer:
-        assert answer.status == 400
-    async with http.put(url, json=text("x")) as answer:
-        assert answer.status == 405
-
-
 async def test_upgraded_group_names_its_new_id(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
     telegram.upgrade(OLD_GROUP)
     refused = await call(http, telegram, "sendMessage", {"chat_id": OLD_GROUP.id, "text": "x"})
@@ -163,16 +122,6 @@ def test_message_ids_are_counted_per_supergroup_and_for_all_other_chats_together
     first = world.write("one")["message"]["message_id"]
     assert world.write("two", user=BOB)["message"]["message_id"] == first + 1
     assert world.write("three", chat=FORUM, thread_id=7)["message"]["message_id"] == first
-
-
-async def test_message_is_shown_without_outer_white_space(
-    telegram: TelegramServer, http: aiohttp.ClientSession
-) -> None:
-    telegram.write("hello")
-    answer = await call(http, telegram, "sendMessage", text("\n ab \n", mark("bold", 0, 6)))
-    assert answer.body["result"]["text"] == "ab"
-    assert answer.body["result"]["entities"] == [mark("bold", 0, 2)]
-    assert telegram.sent[-1].text == "\n ab \n"
 
 
 async def test_a_message_takes_the_place_of_a_draft(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:

@@ -9,17 +9,10 @@ import pytest
 from tests.standins.inspection import inspected
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.telegram_ledger import Json, Rule
-from tests.standins.telegram_limits import RateLimits
 from tests.standins.telegram_server import TelegramServer
-from tests.standins.telegram_updates import ALICE, BOB, Room
+from tests.standins.telegram_updates import ALICE, TOKEN, Room
 
 GROUP = Room(-4_000_111, "group", "Kitchen")
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
 
 
 async def call(http: aiohttp.ClientSession, server: TelegramServer, method: str, **params: object) -> Json:
@@ -57,20 +50,6 @@ async def test_unconfirmed_updates_come_again_and_an_offset_confirms(
     assert [poll.answered for poll in telegram.polls[-2:]] == [[second, third], []]
 
 
-async def test_negative_offset_forgets_all_but_the_last(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
-    last = [telegram.write(f"{number}")["update_id"] for number in range(5)][-2:]
-    assert await ids(http, telegram, offset=-2) == last
-    assert await ids(http, telegram) == last
-    assert telegram.confirmed == last[0] - 1
-
-
-async def test_long_poll_waits_for_an_update(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
-    poll = asyncio.create_task(ids(http, telegram, timeout=30))
-    await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-    update = telegram.write("hello")
-    assert await poll == [update["update_id"]]
-
-
 async def test_second_poller_terminates_the_first(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
     first = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
     await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
@@ -86,19 +65,6 @@ async def test_second_poller_terminates_the_first(http: aiohttp.ClientSession, t
     assert (await second)["result"] == [update]
     assert [one.rule for one in telegram.violations] == [Rule.SECOND_POLLER]
     telegram.tolerate(Rule.SECOND_POLLER)
-
-
-async def test_poll_of_a_client_that_went_away_is_no_second_poller(telegram: TelegramServer) -> None:
-    async with aiohttp.ClientSession() as gone:
-        poll = asyncio.create_task(call(gone, telegram, "getUpdates", timeout=30))
-        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-        poll.cancel()
-        await asyncio.gather(poll, return_exceptions=True)
-    async with aiohttp.ClientSession() as http:
-        second = asyncio.create_task(ids(http, telegram, timeout=30))
-        await telegram.wait_for(lambda: len(telegram.polls) == 2, "another poll")
-        update = telegram.write("hello")
-        assert await second == [update["update_id"]]
 
 
 async def test_allowed_updates_hold_from_then_on(http: aiohttp.ClientSession, telegram: TelegramServer) -> None:
@@ -153,69 +119,6 @@ async def test_no_polling_while_a_webhook_is_set(http: aiohttp.ClientSession, te
 # Limits
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-async def test_one_message_per_second_and_chat(http: aiohttp.ClientSession) -> None:
-    clock = Clock()
-    async with TelegramServer(clock=clock) as telegram:
-        telegram.limits = RateLimits()
-        telegram.write("hello")
-        telegram.write("hello", user=BOB)
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="1"))["ok"]
-        assert (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="1"))["ok"]
-        refused = await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2")
-        assert refused == {
-            "ok": False,
-            "error_code": 429,
-            "status": 429,
-            "description": "Too Many Requests: retry after 1",
-            "parameters": {"retry_after": 1},
-        }
-        assert not telegram.violations
-        early = await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2")
-        assert early["status"] == 429
-        assert [one.rule for one in telegram.violations] == [Rule.EARLY]
-        clock.now += 1
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2"))["ok"]
-        telegram.tolerate(Rule.EARLY)
-
-
-async def test_twenty_messages_per_minute_and_group_edits_included(http: aiohttp.ClientSession) -> None:
-    clock = Clock()
-    async with TelegramServer(clock=clock) as telegram:
-        telegram.limits = RateLimits()
-        telegram.write("hello", chat=GROUP)
-        message = (await call(http, telegram, "sendMessage", chat_id=GROUP.id, text="0"))["result"]
-        for number in range(1, 21):
-            clock.now += 1
-            answer = await call(
-                http,
-                telegram,
-                "editMessageText",
-                chat_id=GROUP.id,
-                message_id=message["message_id"],
-                text=f"{number}",
-            )
-        assert answer["parameters"] == {"retry_after": 40}
-
-
-async def test_thirty_messages_per_second_in_all(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer(clock=Clock()) as telegram:
-        telegram.limits = RateLimits(per_chat=(100, 1.0))
-        telegram.write("hello")
-        telegram.write("hello", user=BOB)
-        for number in range(15):
-            assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text=f"{number}"))["ok"]
-            assert (await call(http, telegram, "sendMessage", chat_id=BOB.id, text=f"{number}"))["ok"]
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 429
-
-
 # Checks at the end
 
 
@@ -237,28 +140,23 @@ async def broken_by(http: aiohttp.ClientSession, *steps: tuple[str, Json]) -> li
 
 SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
 TYPE = ("sendChatAction", {"chat_id": ALICE.id, "action": "typing"})
+LEAK = ("sendMessage", {"chat_id": ALICE.id, "text": f"my key is {TOKEN}"})
 
 
-async def test_typing_after_the_last_message_is_found(http: aiohttp.ClientSession) -> None:
-    assert await broken_by(http, TYPE, SAY, TYPE) == [Rule.LATE_TYPING]
-
-
-async def test_text_said_twice_is_found(http: aiohttp.ClientSession) -> None:
-    assert await broken_by(http, SAY, SAY) == [Rule.REPEATED_TEXT]
-
-
-async def test_rejected_text_is_found(http: aiohttp.ClientSession) -> None:
-    assert await broken_by(http, ("sendMessage", {"chat_id": ALICE.id, "text": ""})) == [Rule.FORMATTING]
-
-
-async def test_unknown_field_is_found(http: aiohttp.ClientSession) -> None:
-    assert await broken_by(http, ("getMe", {"verbose": True})) == [Rule.UNKNOWN_FIELD]
-
-
-async def test_token_in_a_text_or_query_is_found(http: aiohttp.ClientSession) -> None:
-    token = TelegramServer().token
-    leak = ("sendMessage", {"chat_id": ALICE.id, "text": f"my key is {token}"})
-    assert await broken_by(http, leak) == [Rule.TOKEN_LEAK]
+@pytest.mark.parametrize(
+    ("rule", "steps"),
+    [
+        (Rule.LATE_TYPING, (TYPE, SAY, TYPE)),
+        (Rule.REPEATED_TEXT, (SAY, SAY)),
+        (Rule.FORMATTING, (("sendMessage", {"chat_id": ALICE.id, "text": ""}),)),
+        (Rule.UNKNOWN_FIELD, (("getMe", {"verbose": True}),)),
+        (Rule.TOKEN_LEAK, (LEAK,)),
+    ],
+)
+async def test_a_rule_that_is_broken_is_found(
+    rule: Rule, steps: tuple[tuple[str, Json], ...], http: aiohttp.ClientSession
+) -> None:
+    assert await broken_by(http, *steps) == [rule]
 
 
 async def test_typing_after_a_turn_that_the_test_marked_is_found(

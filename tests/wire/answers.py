@@ -215,18 +215,6 @@ class Player:
         await self.rest()
         return {key: self.seen(*key) for key in self.chats}
 
-    def refuse_send(self, platform: str, name: str) -> Any:
-        """The next message there is not taken, and never will be."""
-        server, chat = self.sides[platform].server, self.chats[platform, name].id
-        match platform:
-            case "telegram":
-                said = "Bad Request: not enough rights to send text messages to the chat"
-                return server.fail_next("sendMessage", chat_id=int(chat), status=400, description=said)
-            case "discord":
-                return server.fail_next(f"POST /channels/{chat}/messages", status=400)
-            case _:
-                return server.fail_next("chat.postMessage", "restricted_action", channel=chat)
-
     def fail_edit(self, platform: str, name: str, *, throttled: float = 0) -> Any:
         """The next edit there is refused, or comes too early by so many seconds."""
         server, chat = self.sides[platform].server, self.chats[platform, name].id

@@ -342,10 +342,6 @@ class Court:
             seen = "\n--\n".join(self.texts(talk)) if talk else ""
             raise AssertionError(f"{what} did not come; there stands:\n{seen}\n{error}") from None
 
-    def pass_by(self, seconds: float) -> None:
-        """So much time passes at once."""
-        self.stage.time.advance(seconds)
-
     async def quiet(self) -> None:
         """Return when everything that was said by now has been taken, and nothing is under way."""
         talk = self.meets("telegram")

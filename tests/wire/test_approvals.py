@@ -92,55 +92,6 @@ async def test_every_way_to_decide_decides_once_and_is_shown_where_it_was_asked(
         assert Counter(state for (state,) in at.stage.stored.approvals("state")) == expected
 
 
-async def test_what_is_written_while_a_call_waits(tmp_path: Path) -> None:
-    """Messages are answered after it, commands at once, and what is stopped never runs."""
-    async with court(tmp_path) as at, at.serving():
-        at.may_repeat()
-        for platform in PLATFORMS:
-            talk = at.meets(platform)
-            calls = [run(at.tally(talk, "one")), run(at.tally(talk, "two")), run("echo seed", needs="look")]
-            at.says(talk, "parked", calls)
-            card = await at.card(talk, f"{platform}-one")
-            assert f"{platform}-two" in card.text, "several calls of one answer are one request"
-            before = at.said(talk)
-            at.says(talk, "second")
-            said = await at.told(talk, before, "what is waited for")
-            assert card.name.lower()[:8] in said.lower() or "approv" in said.lower(), said
-            for command, word in (("/status", "claude"), ("/help", "stop"), ("/approvals", card.name[:8])):
-                before = at.said(talk)
-                at.native(talk, command)
-                await at.until(
-                    lambda talk=talk, before=before, word=word: any(  # type: ignore[misc]
-                        word in text for text in Counter(at.said(talk)) - Counter(before)
-                    ),
-                    f"{word!r} as an answer to {command} on {platform}",
-                    talk,
-                )
-            await at.quiet()
-            assert not any("over " in text for text in at.texts(talk)), "nothing is answered before it"
-            assert at.now(card).buttons == card.buttons
-            at.press(card, "Allow all shown")
-            await at.answered(talk, "second")
-            overs = [text for text in at.texts(talk) if text.startswith("over ")]
-            assert overs == [f"over {platform}/parked", f"over {platform}/second"]
-            assert (at.ran(talk, "one"), at.ran(talk, "two")) == (1, 1)
-            assert "seed" in at.results(talk, "parked")[2]
-
-            at.asks(talk, "stopped")
-            card = await at.card(talk, "stopped")
-            await refused(at, talk, "/reset" if platform == "slack" else "/stop")
-            assert not (await at.resolved(card)).buttons, "nobody presses what does nothing"
-            at.says(talk, "next")
-            await at.answered(talk, "next")
-            for label in card.buttons:
-                if label != "Deny":
-                    await late(at, card, label)
-            await at.quiet()
-            assert (at.ran(talk, "stopped"), at.over(talk, "stopped")) == (0, False)
-            at.asks(talk, "stopped")
-            await at.card(talk, "stopped", ident=card.id)  # it was not allowed for always
-
-
 async def test_in_a_room_those_decide_who_may_and_others_learn_nothing(tmp_path: Path) -> None:
     async with court(tmp_path) as at:
         at.may_repeat()
@@ -203,58 +154,6 @@ async def test_in_a_room_those_decide_who_may_and_others_learn_nothing(tmp_path:
                 assert at.ran(alice, "named") == 1
 
 
-async def test_a_request_goes_to_where_somebody_may_decide_it(tmp_path: Path) -> None:
-    async with court(tmp_path) as at:
-        at.may_repeat()
-        for number, target in enumerate(PLATFORMS):
-            room, bob = at.in_room(target, "alice"), at.in_room(target, "bob")
-            at.stage.changes["approvals"] = {"forward_to": f"{target}:{at.side(target).id_of(room.raw)}"}
-            async with at.serving():
-                at.asks_in_room(target, "alice", "here")  # a chat that nobody has written in is not known on Telegram
-                await at.until(lambda room=room: any("over" in text for text in at.texts(room)), "it", room)  # type: ignore[misc]
-                talk = at.meets(PLATFORMS[number - 1], owner=False)
-                at.asks(talk, "away")
-                card = await at.card(room, f"{talk.platform}-away")
-                assert at.tally(talk, "away") in card.text
-                before = at.said(bob)
-                at.press(card, ONCE, bob.person)
-                await at.told(bob, before, "that he may not")
-                assert (at.now(card).buttons, at.ran(talk, "away")) == (card.buttons, 0)
-                at.press(card, (ONCE, DENY, ONCE)[number], room.person)
-                await at.answered(talk, "away")
-                assert names(at, room, (await at.resolved(card)).text)
-                assert at.ran(talk, "away") == (number != 1)
-                assert not any(one.buttons for one in at.cards(talk))
-        at.stage.changes["approvals"] = {}
-        at.stage.changes["owners"] = ["telegram:713456789"]
-        async with at.serving():
-            owner = at.direct("telegram", at.in_room("telegram", "carol").person)
-            at.says(owner, "hello")
-            await at.answered(owner, "hello")
-            for platform in PLATFORMS:
-                talk = at.meets(platform, owner=False)
-                at.asks(talk, "please")
-                card = await at.card(owner, f"{platform}-please")
-                assert at.tally(talk, "please") in card.text
-                await at.until(lambda talk=talk: at.texts(talk), "who asked is told", talk)  # type: ignore[misc]
-                assert not any(mine.buttons for mine in at.cards(talk))
-                await refused(at, talk, f"/approve {whole(at, card)} once")
-                assert at.ran(talk, "please") == 0
-                at.press(card, ONCE)
-                await at.answered(talk, "please")
-                assert (at.ran(talk, "please"), (await at.resolved(card)).buttons) == (1, {})
-        at.stage.changes["owners"] = []
-        async with at.serving():
-            for platform in PLATFORMS:
-                talk = at.meets(platform)
-                at.asks(talk, "nobody")
-                await at.answered(talk, "nobody")
-                said = "\n".join(at.said(talk))
-                assert "approvals.approvers" in said or "`owners`" in said, said
-                assert (any(card.buttons for card in at.cards(talk)), at.ran(talk, "nobody")) == (False, 0), said
-        assert not at.stage.stored.approvals(state="open")
-
-
 async def test_clicks_that_come_twice_late_at_once_and_after_a_crash(tmp_path: Path) -> None:
     async with court(tmp_path) as at:
         at.may_repeat()
@@ -303,57 +202,3 @@ async def test_clicks_that_come_twice_late_at_once_and_after_a_crash(tmp_path: P
                 assert (at.ran(talk, "crash"), at.ran(later[platform], "late")) == (1, 1), platform
                 at.says(talk, "again", run(at.tally(talk, "crash")))
                 await at.card(talk, "crash", ident=cards[platform].id)  # a late *always* allows nothing
-
-
-async def test_what_expired_is_asked_again_and_what_is_typed_names_one_request(tmp_path: Path) -> None:
-    async with court(tmp_path, approvals={"timeout_seconds": 1}) as at:
-        at.may_repeat()
-        async with at.serving():
-            for platform in PLATFORMS:
-                bob, alice = at.in_room(platform, "bob"), at.in_room(platform, "alice")
-                at.asks_in_room(platform, "bob", "late", run(at.tally(bob, "late")))
-                card = await at.card(bob, f"{platform}-late")
-                at.pass_by(2)
-                await at.answered(bob, "late", most=30)
-                expired = await at.resolved(card, most=30)
-                ((label,),) = [list(expired.buttons)]
-                assert (label.lower(), at.ran(bob, "late")) == ("ask again", 0)
-                pressed = at.press(expired, label, alice.person)
-                fresh = await at.card(bob, f"{platform}-late", ident=card.id)
-                assert (list(fresh.buttons), fresh.name != card.name) == ([ONCE, ALWAYS, DENY], True)
-                at.replay(expired, pressed)
-                at.press(expired, label, alice.person)
-                await refused(at, alice, f"/approve {card.name} once")
-                await at.quiet()
-                asked = [one.id for one in at.cards(bob) if ONCE in one.buttons and f"{platform}-late" in one.text]
-                assert asked == [fresh.id], "it is asked once more, and the old one decides nothing"
-                requests = len(at.play.model.requests)
-                at.press(fresh, ONCE, alice.person)
-                said = f"-> 'tally/{platform}-late'"
-                await at.until(
-                    lambda requests=requests, said=said: [  # type: ignore[misc]
-                        one for one in at.play.model.requests[requests:] if said in str(one.body)
-                    ],
-                    "the model learns of it",
-                    bob,
-                )
-                assert (at.ran(bob, "late"), (await at.resolved(fresh)).buttons) == (1, {})
-        at.stage.changes["approvals"] = {}
-        async with at.serving():
-            talks = [at.meets(platform) for platform in PLATFORMS]
-            for talk in talks:
-                at.asks(talk, "typed")
-            cards = [await at.card(talk, "typed") for talk in talks]
-            ident = whole(at, cards[0])
-            for words in (f"{ident}0 once", f"{ident[1:9]} once", "00000000-0000-4000-8000-000000000000 once"):
-                for talk in talks:
-                    await refused(at, talk, f"/approve {words}")
-            for words in ("% once", "_ once", "'' once", "", ident, f"{ident} maybe"):
-                before = at.said(talks[0])
-                at.write(talks[0], f"!approve {words}".rstrip())
-                await at.told(talks[0], before, f"that {words!r} decides nothing")
-            assert len(at.stage.stored.approvals(state="open")) == 3
-            for talk, card in zip(talks, cards, strict=True):
-                at.native(at.meets("discord"), f"/approve {whole(at, card)} once")  # some other owner, elsewhere
-                await at.answered(talk, "typed")
-                assert at.ran(talk, "typed") == 1

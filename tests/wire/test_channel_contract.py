@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from bot import clock as service_clock
 from bot import wording
-from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.people import People
 from bot.persistence.inbox import AcceptedMessage, Duplicate
-from channels.base import Channel, Times
+from channels.base import Channel
 from channels.discord.adapter import DiscordChannel
 from channels.discord.settings import DiscordAccount
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -52,7 +52,7 @@ from tests.standins.slack_shapes import BOT
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID
 from tests.watch import PATIENCE, Watch
-from tests.wire.sink import RecordingSink
+from tests.wire.sink import Clock, RecordingSink
 
 LONG = "\n\n".join(
     f"Paragraph {number} with *some* **words** 😀 and `code`:\n\n```py\nprint({number})\n```\n\n- one\n- two"
@@ -60,23 +60,6 @@ LONG = "\n\n".join(
 )
 DIGITS = "".join(str(number) for number in range(5000))
 FACES = "".join(chr(0x1F600 + number % 60) for number in range(5000))
-
-
-class Time:
-    """Passes only when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    async def sleep(self, seconds: float) -> None:
-        """Over at once."""
-        self.seconds += seconds
-        await asyncio.sleep(0)
-
-    @property
-    def clock(self) -> Clock:
-        """As the service has it."""
-        return Clock(lambda: int(self.seconds * 1000), lambda: self.seconds, self.sleep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +71,7 @@ class Side:
     """
 
     channel: Channel
-    time: Time
+    time: Clock
     place: Place
     message: str
     visible: Callable[[], int]
@@ -100,18 +83,18 @@ async def recording() -> AsyncIterator[Side]:
     channel = RecordingChannel(Watch(), actions=frozenset(Action) - {Action.PREVIEW, Action.FILE})
     await channel.start(RecordingSink())
     place = Place(channel=channel.name, account=channel.account, chat="1", kind=ChatKind.DIRECT)
-    yield Side(channel, Time(), place, "1", lambda: len(channel.sent))
+    yield Side(channel, Clock(1000.0), place, "1", lambda: len(channel.sent))
 
 
 @asynccontextmanager
 async def telegram() -> AsyncIterator[Side]:
     """Over its own library."""
-    time = Time()
+    time = Clock(1000.0)
     async with TelegramServer() as server:
         settings = account(
             TelegramAccount, token=server.token, base_url=server.base_url, base_file_url=server.base_file_url
         )
-        channel = TelegramChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        channel = TelegramChannel(settings, time.times)
         sink = RecordingSink()
         await channel.start(sink)
         await sink.until(lambda: sink.ready)
@@ -126,7 +109,7 @@ async def telegram() -> AsyncIterator[Side]:
 @asynccontextmanager
 async def discord() -> AsyncIterator[Side]:
     """Over its own library, in direct messages."""
-    time = Time()
+    time = Clock(1000.0)
     async with DiscordServer(clock=lambda: time.seconds, wall=lambda: time.seconds + 1_790_000_000) as server:
         server.tolerate(Rule.REPEATED_TEXT)
         settings = account(
@@ -136,7 +119,7 @@ async def discord() -> AsyncIterator[Side]:
             gateway_url=server.gateway_url,
             close_timeout=0.1,
         )
-        channel = DiscordChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        channel = DiscordChannel(settings, time.times)
         sink = RecordingSink(("discord", str(HARK.id)))
         await channel.start(sink)
         await sink.until(lambda: sink.ready)
@@ -151,12 +134,12 @@ async def discord() -> AsyncIterator[Side]:
 @asynccontextmanager
 async def slack() -> AsyncIterator[Side]:
     """Over its own libraries, by Socket Mode."""
-    time = Time()
+    time = Clock(1000.0)
     async with SlackServer(clock=lambda: time.seconds, wall=lambda: time.seconds) as server:
         settings = account(
             SlackAccount, bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url
         )
-        channel = SlackChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        channel = SlackChannel(settings, time.times)
         sink = RecordingSink(("slack", BOT))
         await channel.start(sink)
         await sink.until(lambda: sink.ready)
@@ -273,7 +256,9 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
         kept = await store.commands.answer(
             answer.seq, [planned(side, one) for one in Action if one is not Action.PREVIEW]
         )
-        outbox = Outbox(store, side.time.clock, 10**12, People(store, ()))
+        times = side.time.times
+        clock = service_clock.Clock(times.now, times.monotonic, times.sleep)
+        outbox = Outbox(store, clock, 10**12, People(store, ()))
         outbox.add_channel(side.channel)
         outbox.send(kept.deliveries)
         async with asyncio.timeout(PATIENCE):

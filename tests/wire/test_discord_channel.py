@@ -393,16 +393,9 @@ async def test_a_discord_that_is_down_at_the_start_is_waited_for(
     discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
 ) -> None:
     await discord.stop()
-    tried = asyncio.Event()
-
-    async def sleep(seconds: float) -> None:
-        await clock.sleep(seconds)
-        if len(clock.pauses) > 6:
-            tried.set()
-
-    channel = DiscordChannel(settings_for(discord), replace(clock.times, sleep=sleep))
+    channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
-    await asyncio.wait_for(tried.wait(), 5)
+    await clock.until(7)
     assert channel.health().state is HealthState.DOWN
     assert channel.health().detail.startswith("Discord cannot be reached")
     assert channel.account == ""
@@ -418,18 +411,12 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
     discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     discord.tolerate(Rule.TOKEN)
-    wrong, tried = "a-wrong-token-of-nobody", asyncio.Event()
-
-    async def sleep(seconds: float) -> None:
-        await clock.sleep(seconds)
-        if len(clock.pauses) > 4:
-            tried.set()
-
+    wrong = "a-wrong-token-of-nobody"
     with caplog.at_level(logging.DEBUG):
         settings = settings_for(discord, token=wrong)
-        channel = DiscordChannel(settings, replace(clock.times, sleep=sleep))
+        channel = DiscordChannel(settings, clock.times)
         await channel.start(sink)
-        await asyncio.wait_for(tried.wait(), 5)
+        await clock.until(5)
         result = await say(channel, "hello", room)
         await channel.close()
     assert clock.pauses[:5] == [5.0, 10.0, 20.0, 40.0, 60.0]

@@ -1,23 +1,19 @@
 """What people see of a model's answers, on every platform and in every mode: the corpus, any text, and restarts."""
 
 import asyncio
-import contextlib
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.standins.discord_ledger import Rule as DiscordRule
-from tests.standins.script import Call, Continuer, Gate, Hang, Say
+from tests.standins.script import Continuer, Gate, Hang, Say
 from tests.standins.slack_ledger import Rule as SlackRule
 from tests.standins.telegram_ledger import Rule as TelegramRule
 from tests.watch import PATIENCE
-from tests.wire.answers import MODES, PLATFORMS, Player, Post, Seen, Steps, answering
-from tests.wire.corpus import ALIKE, ANSWER, LONG, OTHERS, SECRET, SHORT, TALK, WORDS, Case, Long, tool
+from tests.wire.answers import MODES, PLATFORMS, Player, Post, Seen, answering
+from tests.wire.corpus import ALIKE, LONG, OTHERS, SECRET, SHORT, TALK, WORDS, Case, Long
 
 pytestmark = pytest.mark.xdist_group("wire-replies")
 # Two ways of showing answers; the others, which are cut as the first of them, in the soak.
@@ -150,69 +146,6 @@ async def test_streams_of_all_shapes_are_shown_as_they_should_be(mode: str, ever
     assert not found, "\n".join(found)
 
 
-async def test_code_that_needs_many_messages_comes_as_a_file(tmp_path: Path) -> None:
-    lines = [f"x{n} = {n}  # {'more of it, ' * 3}and more" for n in range(1500)]
-    code = "\n".join(lines)
-    async with answering(tmp_path, "block") as play, play.stage.serving():
-        seen = await play.all([("program", [Say(f"Here it is.\n\n```py\n{code}\n```\n\nRun it.", 60)])])
-        sizes = {platform: play.sides[platform].files() for platform in PLATFORMS}
-    assert not play.wrong, play.wrong
-    for platform in PLATFORMS:
-        one = seen[platform, "program"]
-        before, first, *_, behind = (text for text in one.texts if text)
-        assert (before, behind, list(one.files)) == ("Here it is.", "Run it.", ["code-1.py"]), platform
-        assert lines[14] in first, platform
-        assert lines[15] not in "".join(one.texts), platform
-        assert "The whole code, 1,500 lines, is in" in first, platform
-        assert sizes[platform] == [("code-1.py", len(code) + 1)], platform
-
-
-@pytest.mark.parametrize("mode", ["block", pytest.param("preview", marks=pytest.mark.soak)])
-async def test_what_a_tool_says_elsewhere_or_in_vain_is_said_here(mode: str, tmp_path: Path) -> None:
-    async with answering(tmp_path, mode) as play, play.stage.serving():
-        await play.all([("neighbour", ["Hello."]), ("refused", ["Hello."])])
-        for platform in PLATFORMS:
-            to = play.chats[platform, "neighbour"].id
-            play.ask(platform, "elsewhere", [tool(ANSWER, to=to), ANSWER])
-        await play.rest()
-        faults = [play.refuse_send(platform, "refused") for platform in PLATFORMS]
-        for platform in PLATFORMS:
-            play.go_on(platform, "refused", [tool(ANSWER), ANSWER])
-        seen = await play.results()
-        assert all(fault.fired == 1 for fault in faults)
-    assert not play.wrong, play.wrong
-    for platform in PLATFORMS:
-        assert seen[platform, "elsewhere"].texts == [ANSWER], platform
-        *_, passed_on = texts = seen[platform, "neighbour"].texts
-        assert (len(texts), passed_on.endswith(f" asked me to pass this on:\n\n{ANSWER}")) == (2, True), platform
-        assert seen[platform, "refused"].texts == ["Hello.", ANSWER], platform
-
-
-async def test_a_preview_grows_as_the_model_writes_and_ends_as_the_answer(tmp_path: Path) -> None:
-    cases: dict[str, tuple[Steps, list[str] | None]] = {
-        "talk": ([Say(TALK, 100)], None),
-        "words": ([Say(WORDS, 30)], [WORDS]),
-        "said-first": ([tool(ANSWER), Say(ANSWER, 8)], [ANSWER]),
-        "silent": ([Say("NO_REPLY", 4)], []),
-        "tool-between": ([[Say(WORDS, 12), Call("glob", {"pattern": "*"})], Say(ANSWER, 12)], [WORDS, ANSWER]),
-    }
-    async with answering(tmp_path, "preview") as play, play.stage.serving():
-        play.slow = 1
-        seen = await play.all((name, steps) for name, (steps, _) in cases.items())
-        wrong = list(play.wrong)
-        for (platform, name), found in seen.items():
-            wrong += [f"{name} on {platform}: {what}" for what in _calls_wrong(found, "preview")]
-            expected = cases[name][1]
-            if expected is not None and found.texts != expected:
-                wrong.append(f"{name} on {platform}: {found.texts}")
-            shown = [text for kind, _, text in found.calls if kind == "edit"]
-            if name in ("talk", "words") and not 3 <= len(shown) <= MOST_EDITS:
-                wrong.append(f"{name} on {platform}: {len(shown)} edits")
-            if name == "talk" and words("\n".join(found.texts)) != words(TALK):
-                wrong.append(f"{name} on {platform}: other words at the end")
-        assert not wrong, "\n".join(wrong)
-
-
 async def test_when_the_model_ends_the_last_edit_is_the_next_call(tmp_path: Path) -> None:
     begun, whole, gate = WORDS[:60], WORDS, Gate()
     cases = [(platform, name) for platform in PLATFORMS for name in ("calm", "refused", "throttled")]
@@ -242,52 +175,6 @@ async def test_when_the_model_ends_the_last_edit_is_the_next_call(tmp_path: Path
             *frames, last = [(kind, text) for kind, _, text in seen.calls[before[case] :]]
             assert last == ("edit", whole), case
             assert len(frames) <= 1, f"{case}: more than the frame that was under way"
-
-
-_WORD = st.one_of(
-    st.text(st.characters(categories=["Ll", "Lu", "Lo"]), min_size=1, max_size=12),
-    st.sampled_from(["漢字かな交じり文", "e\u0301a\u0308", "👩‍👩‍👧‍👦", "🇩🇪", "👍🏽", "x" * 90, "NO_REPLY", "no"]),
-)
-_GAP = st.sampled_from([" ", " ", " ", "\n", "\n\n", ". ", "。", "! ", ", "])
-
-
-@st.composite
-def _streams(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A text without mark-up, and the deltas in which it comes."""
-    pieces = draw(st.lists(st.tuples(_WORD, _GAP), min_size=1, max_size=50))
-    text = "It says: " + "".join(itertools.chain.from_iterable(pieces)) + "end."
-    cuts = sorted(draw(st.sets(st.integers(1, len(text) - 1), max_size=40)))
-    return text, [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
-
-
-@both_ways
-def test_any_text_in_any_deltas_is_shown_once_and_in_order(mode: str, tmp_path: Path) -> None:
-    numbers = itertools.count()
-
-    async def said(play: Player, streams: list[tuple[str, list[str]]]) -> list[tuple[str, str, list[str]]]:
-        asked = [(PLATFORMS[number % 3], f"any-{next(numbers)}") for number in range(len(streams))]
-        for (platform, name), (text, deltas) in zip(asked, streams, strict=True):
-            play.ask(platform, name, [Say(text, deltas)])
-        await play.rest()
-        return [(key[0], text, play.seen(*key).texts) for key, (text, _) in zip(asked, streams, strict=True)]
-
-    with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
-        around = contextlib.AsyncExitStack()
-        stack.callback(lambda: runner.run(around.aclose()))
-        play = runner.run(around.enter_async_context(answering(tmp_path, mode, min_chars=20, max_chars=80)))
-        # the same words may be drawn twice
-        play.sides["telegram"].server.tolerate(TelegramRule.REPEATED_TEXT)
-        play.sides["discord"].server.tolerate(DiscordRule.REPEATED_TEXT)
-        play.sides["slack"].server.tolerate(SlackRule.REPEATED_TEXT)
-        runner.run(around.enter_async_context(play.stage.serving()))
-
-        @settings(max_examples=max(1, settings().max_examples // 32))
-        @given(st.lists(_streams(), min_size=6, max_size=6))
-        def shown_once(streams: list[tuple[str, list[str]]]) -> None:
-            for platform, text, texts in runner.run(said(play, streams)):
-                assert "".join("".join(texts).split()) == "".join(text.split()), (platform, texts)
-
-        shown_once()
 
 
 @both_ways

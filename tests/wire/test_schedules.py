@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,13 +10,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.standins.script import Call, Fail, Hang, Say
-from tests.standins.telegram_ledger import Rule as TelegramRule
+from tests.standins.script import Call, Fail, Hang
 from tests.wire.answers import PLATFORMS
 from tests.wire.heartbeats import DAY, HOUR, Days, days
 
 pytestmark = pytest.mark.xdist_group("wire-heartbeat")
-ADA = "2026-05-04T12:30:00+02:00"
 NEW_SHIP = "A ship has come in."
 
 
@@ -89,65 +86,6 @@ async def test_a_job_from_its_order_in_a_thread_to_its_end(name: str, tmp_path: 
             assert play.ids() == []
             await play.after(DAY)
             assert (len(play.asked), await play.says(typed)) == (5, "Nothing is scheduled.")
-
-
-async def test_reminders_of_the_model_that_are_late_fail_and_wait_for_each_other(tmp_path: Path) -> None:
-    no = [Fail(400, message="no such thing")]
-    async with days(tmp_path, every=0, made=Jobs) as play:
-        stage = play.stage
-        stage.side.server.tolerate(TelegramRule.REPEATED_TEXT)
-        async with stage.serving():
-            assert "ZoneInfo" not in await play.asks(cron="0 9 * * *", zone="Europe/Nowhere", prompt="Look.")
-            assert "empty" in await play.asks(every="1h", prompt="  ")
-            assert play.ids() == []
-            assert "18:30" in await play.asks(cron="30 18 * * 1-5", zone="Europe/Berlin", prompt="Good evening.")
-            assert "10:30" in await play.asks(at=ADA, prompt="Call Ada.")
-            await play.after(HOUR / 4)
-            assert play.asked == []
-        async with stage.serving():
-            before, play.answer = len(play.told), no
-            await play.after(HOUR / 4)
-            assert (len(play.asked), len(play.told)) == (1, before + 1), "that it failed is told once"
-            play.answer = "Time to call Ada."
-            for _ in range(4):
-                await play.after(60)
-            assert (len(play.asked), play.told[-1], len(play.ids())) == (2, "Time to call Ada.", 1)
-            await play.says("what was that?")
-            assert "Time to call Ada." in str(stage.model.requests[-1].messages)
-
-            await play.next(play.ids()[0])
-            assert play.asked[-1][0] % (DAY * 1000) // 60_000 == 16 * 60 + 30, "half past six in Berlin"
-            await play.says(f"/schedule delete {play.ids()[0]}")
-
-            await play.says("/schedule every 10m Read the log.")
-            play.asked.clear()
-            before, play.answer = len(play.told), no
-            for _ in range(12):
-                await play.after(600)
-            assert (len(play.told), len(play.asked) < 12) == (before + 1, True), "it pauses longer each time"
-            play.answer = "All is well again."
-            for _ in range(12):
-                await play.after(600)
-            assert play.told[before + 1] == "All is well again."
-            await play.says(f"/schedule delete {play.ids()[0]}")
-
-            hangs = [Hang() for _ in range(3)]
-            for number in range(3):
-                await play.says(f"/schedule at 2026-05-05T12:00:00Z Job {number}.")
-            play.asked.clear()
-            play.answer = lambda text: [hangs[len(play.asked) - 1], Say("Done with " + re.findall(r"Job \d", text)[0])]
-            stage.time.advance((stage.stored.jobs("next_at")[-1][0] - stage.time.now()) / 1000)
-            await play.tick()
-            await stage.until(lambda: len(play.asked) == 2, "two at the same time")
-            await play.tick()
-            assert sum(bool(turn) for (turn,) in stage.stored.firings("turn_id", outcome="")) == 2, (
-                "the third waits for a place"
-            )
-            for hang in hangs:
-                hang.release()
-            for _ in range(3):
-                await play.after(60)
-            assert sorted(text for text in play.told if "Done with" in text) == [f"Done with Job {n}" for n in range(3)]
 
 
 @contextlib.asynccontextmanager

@@ -19,25 +19,14 @@ from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, Room
 from tests.watch import PATIENCE, LoopTime
-from tests.wire.sink import RecordingSink
+from tests.wire.sink import Clock, RecordingSink
 
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", username="the_workshop", topics=frozenset({7}))
 
 
-class Clock:
-    """Time that passes only when a test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    async def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-        await asyncio.sleep(0)
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture
@@ -53,8 +42,7 @@ async def telegram(clock: Clock) -> AsyncIterator[TelegramServer]:
 async def channel(telegram: TelegramServer, clock: Clock) -> AsyncIterator[TelegramChannel]:
     """A channel that receives."""
     urls = {"base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
-    times = Times(now=lambda: int(clock.seconds * 1000), monotonic=lambda: clock.seconds, sleep=clock.sleep)
-    channel = TelegramChannel(account(TelegramAccount, token=telegram.token, rich="auto", **urls), times)
+    channel = TelegramChannel(account(TelegramAccount, token=telegram.token, rich="auto", **urls), clock.times)
     sink = RecordingSink()
     await channel.start(sink)
     await sink.until(lambda: sink.ready)

@@ -289,17 +289,9 @@ async def test_a_telegram_that_is_down_at_the_start_is_waited_for(
     telegram: TelegramServer, sink: RecordingSink, clock: Clock
 ) -> None:
     await telegram.stop()
-    tried = asyncio.Event()
-    sleep = clock.sleep
-
-    async def counted(seconds: float) -> None:
-        await sleep(seconds)
-        if len(clock.pauses) > 6:
-            tried.set()
-
-    channel = TelegramChannel(settings_for(telegram), replace(clock.times, sleep=counted))
+    channel = TelegramChannel(settings_for(telegram), clock.times)
     await channel.start(sink)
-    await asyncio.wait_for(tried.wait(), 5)
+    await clock.until(7)
     assert channel.health().state is HealthState.DOWN
     assert channel.health().detail.startswith("Telegram cannot be reached")
     assert channel.account == ""
@@ -360,19 +352,12 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
     telegram: TelegramServer, sink: RecordingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = "123456:wrong-token-of-nobody"
-    tried = asyncio.Event()
     clock = Clock(1000.0)
-
-    async def sleep(seconds: float) -> None:
-        await clock.sleep(seconds)
-        if len(clock.pauses) > 4:
-            tried.set()
-
     with caplog.at_level(logging.DEBUG):
         settings = settings_for(telegram, token=wrong)
-        channel = TelegramChannel(settings, replace(clock.times, sleep=sleep))
+        channel = TelegramChannel(settings, clock.times)
         await channel.start(sink)
-        await asyncio.wait_for(tried.wait(), 5)
+        await clock.until(5)
         result = await channel.send(outgoing(channel.render("hello")[0]))
         await channel.close()
     assert clock.pauses[:5] == [5.0, 10.0, 20.0, 30.0, 30.0]

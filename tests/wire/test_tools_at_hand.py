@@ -1,14 +1,11 @@
 """The tools that the model may use where, and what becomes of what it does with them, on all platforms."""
 
-import contextlib
 import logging
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.standins.request_log import canonical
 from tests.standins.script import Call
 from tests.wire.answers import PLATFORMS
 from tests.wire.court import ALWAYS, DENY, ONCE, Court, Talk, court, run
@@ -75,84 +72,6 @@ async def test_a_call_runs_is_asked_about_or_refused_as_the_policy_says(
         at.native(talk, "/tools")
         said = await at.told(talk, before, "the tools")
         assert ("write" in said, "exec" in said, reason in said) == (True, True, True), f"nobody says why: {said}"
-
-
-async def test_a_room_and_a_sender_only_narrow_and_owners_have_more(tmp_path: Path) -> None:
-    async with contextlib.AsyncExitStack() as stack:
-        at = await stack.enter_async_context(court(tmp_path, group=lambda side: {"tools": {"deny": ["write"]}}))
-        bobs = [f"{platform}:{at.side(platform).bob}" for platform in PLATFORMS]
-        at.stage.changes["tools"] = {"by_sender": {bob: {"deny": ["exec", "group:runtime"]} for bob in bobs}}
-        await stack.enter_async_context(at.serving())
-        for platform in PLATFORMS:
-            alice, bob = at.in_room(platform, "alice"), at.in_room(platform, "bob")
-            for number, (who, talk) in enumerate((("alice", alice), ("bob", bob), ("alice", alice))):
-                name = f"room-{number}"
-                at.asks_in_room(platform, who, name, LOOKS, WRITES)
-                await at.answered(talk, name)
-                listed, written = at.results(talk, name)
-                assert ("exit code 0" in listed) == (who == "alice"), f"{who} on {platform}: {listed}"
-                assert not any((folder / "w").exists() for folder in (at.workspace, at.room_of(talk))), written
-            requests = [at.requests[platform, f"room-{number}"][0] for number in range(3)]
-            assert len({canonical(one.body["tools"]) for one in requests}) == 1, "the same bytes whoever writes"
-            assert ("write" in requests[0].tool_names, "exec" in requests[0].tool_names) == (False, True)
-            later = Call("schedule", {"at": "2031-01-01T10:00:00Z", "prompt": f"wake up on {platform}"})
-            direct, other = at.direct(platform, alice.person), at.meets(platform, owner=False)
-            results = await done(at, direct, "direct", WRITES, later)
-            assert (at.workspace / "w").exists(), results
-            (at.workspace / "w").unlink()
-            await done(at, other, "other", later)
-            both = ["schedule" in at.requests[platform, name][0].tool_names for name in ("direct", "other")]
-            assert both == [True, False]
-        assert len([one for (one,) in at.stage.stored.jobs("job_id") if one != "heartbeat"]) == 3
-
-
-@pytest.mark.waits
-async def test_commands_in_the_background_with_variables_much_output_and_in_circles(tmp_path: Path) -> None:
-    """Waits for a command in the background to print."""
-    async with court(tmp_path) as at, at.serving():
-        at.may_repeat()
-        talk = at.meets("telegram")
-        loop = "echo ready; while read line; do echo got $line; done; echo bye"
-        (begun,) = await done(at, talk, "begin", run(loop, background=True, needs="look"))
-        (listed,) = await done(at, talk, "list", Call("process", {"action": "list"}))
-        (ident,) = {one for one in re.findall(r"[a-z]+-[\w-]+", begun) if one in listed}
-
-        async def process(talk: Talk, name: str, action: str, **more: Any) -> str:
-            (said,) = await done(at, talk, name, Call("process", {"action": action, "id": ident, **more}))
-            return said
-
-        await process(talk, "write", "input", text="one\n")
-        assert "got one" in await process(talk, "poll", "poll", wait_seconds=5)
-        other = at.meets("discord", owner=False)
-        assert "got one" not in await process(other, "theirs", "poll"), "another session's process"
-        await process(other, "kill-theirs", "kill")
-        await process(talk, "write-more", "input", text="two\n")
-        assert "got two" in await process(talk, "poll-more", "poll", wait_seconds=5), "it is not theirs to end"
-        await process(talk, "kill", "kill")
-        after = (await process(talk, "after", "poll")).lower()
-        assert "running" not in after or "not running" in after, after
-
-        at.says(talk, "host", run("cat seed", env={"LD_PRELOAD": "./evil"}))
-        at.press(await at.card(talk, "LD_PRELOAD"), DENY)
-        await at.answered(talk, "host")
-        (said,) = await done(at, talk, "all", run("env", env={"LD_PRELOAD": "./evil"}, needs="look"))
-        assert ("exit code" in said, "house-key" in said) == (True, False), "in the sandbox it is asked about nothing"
-
-        talk = at.meets("discord")
-        (at.workspace / "long.txt").write_text("".join(f"line {number:06}\n" for number in range(60_000)))
-        (result,) = await done(at, talk, "long", run("cat long.txt", needs="look"))
-        assert (len(result) < 60_000, "line 000000" in result, "line 059999" in result) == (True, True, True)
-        paths = re.findall(r"[\w./-]+/[\w./-]+", result.replace("line ", ""))
-        found = next((one.rstrip(".") for one in paths if (at.workspace / one.rstrip(".")).is_file()), None)
-        assert found, f"no file is named: {result[:300]} … {result[-300:]}"
-        (read,) = await done(at, talk, "read", Call("read", {"path": found, "offset": 30_000, "limit": 5}))
-        assert "line 0299" in read or "line 0300" in read, read[:500]
-
-        talk = at.meets("slack")
-        at.says(talk, "circle", *[Call("read", {"path": "nope"}), Call("read", {"path": "seed"})] * 100)
-        await at.until(lambda: at.texts(talk) and at.stage.at_rest(), "its end", talk)
-        assert len(at.requests["slack", "circle"]) < 45
-        assert len(set(at.results(talk, "circle"))) > 2, "the model was told"
 
 
 async def test_a_configured_secret_that_a_command_prints_is_seen_nowhere(
