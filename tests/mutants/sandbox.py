@@ -210,7 +210,9 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "sandbox/probe-follows-no-link",
         "prove",
-        code("_PROBE.read_text()", "_PROBE.read_text().replace('by_link, temporary, os', 'lambda *_: read(\"/-\"), os')"),
+        code(
+            "_PROBE.read_text()", "_PROBE.read_text().replace('by_link, temporary, os', 'lambda *_: read(\"/-\"), os')"
+        ),
         f"{_PROOF}each_way_out_is_noticed",
     ),
     fault(
