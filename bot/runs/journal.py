@@ -5,6 +5,7 @@ meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
 import functools
+import hashlib
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
@@ -274,6 +275,13 @@ class RunJournal:
     @_followed_through
     async def thinks_less(self, model: str, level: ThinkingLevel, *, refused: bool) -> None:
         await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
+
+    @_followed_through
+    async def left_out(self, model: str, parts: Sequence[str]) -> None:
+        said = wording.left_out(model, parts)
+        if said and not self._by_itself and self.turn.place.kind is not ChatKind.API:
+            digest = hashlib.sha256("".join((model, *parts)).encode()).hexdigest()[:16]
+            await self.say(of_turn(self.turn.turn_id, f"left-out:{digest}"), said)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:

@@ -66,7 +66,7 @@ class OutageWatch:
         """Take over the rests of keys, and let turns go on if the budgets are others. Raises StoreUnavailable."""
         if await self._store.budget_waits.waiting():
             await self._store.budget_waits.begin(repr(self._budgets.limits))
-        self._fleet.load(await self._store.outages.rests())
+        self._fleet.load(await self._store.outages.rests(), await self._store.outages.refused())
         self._fleet.missed = {turn.model for turn in await self._store.outages.missing() if turn.model}
 
     async def park(self, turn: Turn, outage: Outage, *, to_owner: bool) -> AgentEnd:
