@@ -131,10 +131,8 @@ class Loop:
         if spec.route.failed or spec.route.fleet.rests:
             await spec.route.works()
         answered(answer.usage)
-        self.usage += answer.usage
-        origins = label(self._context.newest_first(), spec.origins)
+        self.usage, origins = self.usage + answer.usage, label(self._context.newest_first(), spec.origins)
         message = replace(self._checked(answer, allow_calls, after), model=model.name, origins=origins)
-        outcome = Outcome.LIMIT if answer.stop_reason == "max_output" else outcome
         note = self._note_behind(answer, message) if allow_calls else None
         ended = MessageEnd(
             run=spec.ref,
@@ -154,7 +152,7 @@ class Loop:
                 usage=self.usage,
                 context_start=self._context.start,
                 pruned_below=self._context.pruned_below,
-                outcome=outcome,
+                outcome=Outcome.LIMIT if answer.stop_reason == "max_output" else outcome,
                 note=note,
                 failed=None if note or message.tool_calls else self._failed(),
                 acts=() if note or message.tool_calls else self._context.acts(spec.ref.turn_id),

@@ -57,7 +57,11 @@ TAKES = (
         Takes(images=8, forms=frozenset(("ids", "turns"))),
     ),
     # https://ai.google.dev/gemini-api/docs/thought-signatures and /function-calling
-    (r"generativelanguage\.googleapis\.com", Takes(tools=512, forms=frozenset(("signatures", "plain")))),
+    (
+        r"generativelanguage\.googleapis\.com.* gemini-([3-9]|\d\d)",
+        Takes(tools=512, forms=frozenset(("signatures", "plain"))),
+    ),
+    (r"generativelanguage\.googleapis\.com", Takes(tools=512, forms=frozenset(("plain",)))),
     # https://console.groq.com/docs/vision
     (r"api\.groq\.com", Takes(tools=128, images=5, image_bytes=3_000_000)),
     # https://platform.openai.com/docs/api-reference/chat: tools

@@ -157,6 +157,9 @@ def _read(payload: Any) -> tuple[set[str], str]:
     message, field = error.get("message"), error.get("param")
     if isinstance(message, str) and isinstance(field, str) and field not in message:
         message = f"{message} ({field})"
+    about = error.get("metadata")
+    if isinstance(message, str) and isinstance(about, dict) and isinstance(about.get("raw"), str):
+        message = f"{message}: {about['raw']}"  # what the provider behind OpenRouter has said
     return codes, message if isinstance(message, str) else json.dumps(error, ensure_ascii=False, default=str)
 
 

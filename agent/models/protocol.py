@@ -191,7 +191,7 @@ def alternating(messages: Iterable[Block]) -> Iterator[Block]:
         if last:
             yield last
         if message["role"] == "user" and last.get("role") == "tool":
-            yield {"role": "assistant", "content": "(The person writes again.)"}
+            yield {"role": "assistant", "content": "OK."}
         last = message
     if last:
         yield last

@@ -157,8 +157,9 @@ class Mending:
 
     async def worked(self) -> LeftOut:
         """Note that the present try is answered; returns what it is without."""
-        log.warning("a model refuses parts of a request", parts=[*self.parts], said=self._why)
-        await self._refused.learn(self.parts)
+        if self.parts:
+            log.warning("a model refuses parts of a request", parts=[*self.parts], said=self._why)
+            await self._refused.learn(self.parts)
         return LeftOut(tuple(self.parts))
 
     def _named(self, request: ModelRequest, block: Any, words: str) -> Sequence[str]:
@@ -190,7 +191,7 @@ class Mending:
             self._sure, self._guess, self._ladder, self._about = self.parts, (), steps, about
         while self._ladder and self._guesses < _GUESSES and same not in self._refused.helpless:
             self._guess = self._ladder.pop(0)
-            if without(self._request, self.parts) != request:
+            if not self._guess or without(self._request, self.parts) != request:
                 self._guesses += 1
                 return True
         self._refused.helpless.add(same)
@@ -218,7 +219,7 @@ def _guesses(request: ModelRequest, words: str) -> tuple[str, list[Sequence[str]
     *older, newest = pictures or [""]
     if images and _IMAGE.search(words):
         first = [broken] if broken else [[newest], older[len(older) // 2 :]]
-        return "image", [*first, pictures]
+        return "image", [step for step in (*first, pictures) if step]
     found = [one for one in request.tools if schemas.is_odd(one.schema_json)]
     tools = [tool_part(one) for one in found or request.tools]
     simple, left = [f"schema {one}" for one in tools], [f"tool {one}" for one in tools]
@@ -227,7 +228,9 @@ def _guesses(request: ModelRequest, words: str) -> tuple[str, list[Sequence[str]
     simple = simple if found else []
     turns = ["form ids", "form turns"] if any(one.tool_calls for one in request.messages) else []
     some = [*turns, *simple, *broken]
-    return "", [some, [*some, *thoughts, *([newest] if images else [])], [*some, *thoughts, *pictures]]
+    more = [*some, *thoughts, *([newest] if images else [])]
+    # Words that say nothing may be about nothing: at first the same is sent again.
+    return "", [[], some or more, [*some, *thoughts, *pictures]] if more else []
 
 
 def _thoughtless(message: Message, parts: Collection[str]) -> Message:

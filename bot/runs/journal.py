@@ -5,7 +5,6 @@ meanwhile: otherwise a planned block could be left with nobody sending it.
 """
 
 import functools
-import hashlib
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
@@ -118,8 +117,7 @@ class RunJournal:
         self.limited = dependencies.budgets.limited
         self._given, self._outbox, self._turns = dependencies, dependencies.outbox, dependencies.store.turns
         self.followed = functools.partial(self._turns.followed, turn.session_key)
-        self._replies, self._files = replies, files
-        self._beat = beat
+        self._replies, self._files, self._beat = replies, files, beat
         # Whether nobody is told what it says: what a sub-agent says last goes to the session that has started it.
         self._quiet = turn.settings.child is not None
         self._by_itself = self._quiet or turn.kind in BY_THEMSELVES
@@ -127,9 +125,8 @@ class RunJournal:
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
         alone = turn.place.kind in (ChatKind.DIRECT, ChatKind.CONSOLE)  # nobody else reads there
         self._to_owner = alone and all(map(dependencies.is_owner, turn.messages))
-        shown = self._channel is not None and beat is None
+        shown, self._verbose = self._channel is not None and beat is None, turn.settings.verbose == "on"
         self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
-        self._verbose = turn.settings.verbose == "on"
         self.typing, self._away = typing, turn.settings.away  # see `SessionSettings`
 
     def resume(self, context: Context) -> None:
@@ -268,8 +265,7 @@ class RunJournal:
     async def answers(self, model: str, wanted: str) -> None:
         away = model if model != wanted else ""
         if away != self._away:
-            told = not (away and self._away)
-            self._away = away
+            told, self._away = not (away and self._away), away
             await self._given.outages.answers(self.turn, wanted, away, tell=told)
 
     @_followed_through
@@ -278,10 +274,7 @@ class RunJournal:
 
     @_followed_through
     async def left_out(self, model: str, parts: Sequence[str]) -> None:
-        said = wording.left_out(model, parts)
-        if said and not self._by_itself and self.turn.place.kind is not ChatKind.API:
-            digest = hashlib.sha256("".join((model, *parts)).encode()).hexdigest()[:16]
-            await self.say(of_turn(self.turn.turn_id, f"left-out:{digest}"), said)
+        await self._given.outages.left_out(self.turn, model, parts)
 
     @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:
@@ -381,8 +374,7 @@ class RunJournal:
     async def _plan(self, blocks: Sequence[Planned]) -> None:
         await self._files.save()
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            deliveries = await self._turns.plan(self.turn.run, where, blocks)
-            self._outbox.send(deliveries)
+            self._outbox.send(await self._turns.plan(self.turn.run, where, blocks))
 
     async def say(self, source: Source, text: str) -> None:
         """Tell people a sentence besides the answer, once per source."""

@@ -84,12 +84,12 @@ class MaskedClient(Wrapped):
                             yield pieces.add(part)
                 return
             except ModelError as error:
-                found = None
-                if self.refused is not None and not has_begun:
-                    mending = mending or Mending(request, self.refused)
-                    found = await asyncio.to_thread(mending.next, error)
-                if found is None:
-                    raise ModelError(error.kind, clean(error.detail), error.retry_after, error.status) from None
+                bare = ModelError(error.kind, clean(error.detail), error.retry_after, error.status, error.named)
+                if self.refused is None or has_begun:
+                    raise bare from None
+                mending = mending or Mending(request, self.refused)
+                if (found := await asyncio.to_thread(mending.next, bare)) is None:
+                    raise bare from None
                 request = found
             finally:
                 self._measure()

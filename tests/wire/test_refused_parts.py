@@ -337,7 +337,7 @@ CASES = {
         "openai-chat",
         forbids(shows(BLACK), "Param Incorrect"),
         (user("look", GOOD), assistant("A."), user(BLACK)),
-        2,
+        3,
         "image",
     ),
 }
@@ -368,13 +368,14 @@ async def test_a_part_that_is_refused_is_left_out_and_never_sent_again(name: str
             "schema",
         }
         assert left == ({case.left} if case.left else set())
-        again = client_of(case.api, server.url, case.model)  # after a restart
-        client = MaskedClient(again, Redactor(()))
+        await client.close()
+        client = MaskedClient(client_of(case.api, server.url, case.model), Redactor(()))  # after a restart
         client.refused = Refused(client.name, keep)
         client.refused.parts = dict.fromkeys(known, "as before")
         answer = (await listen(client, asked))[-1]
         assert isinstance(answer, Answer)
         assert answer.message.text == "There."
+        await client.close()
         assert server.count == case.requests + 1, "a part that is known is not paid again"
         for image in case.keeps:
             assert image.data in server.requests[-1].raw.decode()
@@ -391,3 +392,4 @@ async def test_what_nothing_helps_against_is_tried_three_times_and_once_from_the
                 await listen(client, request(*seen(GOOD, CUT, BLACK), tools=(READ, STRANGE)))
             assert server.count == count
         assert client.refused.parts == {}
+        await client.close()
