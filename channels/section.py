@@ -5,7 +5,7 @@ found in front of it.
 """
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -52,6 +52,10 @@ class Section(BaseModel):
             return data
         known = {field.alias or name for name, field in cls.model_fields.items()}
         return {key: value for key, value in data.items() if value is not None or key not in known}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return itself: nothing changes a section, and pydantic copies each default that it sets."""
+        return self
 
 
 def setting(default: T, description: str, **limits: Any) -> T:

@@ -34,7 +34,7 @@ _COMMON = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile("suite", derandomize=True, max_examples=100, **_COMMON)
+settings.register_profile("suite", derandomize=True, max_examples=60, **_COMMON)
 settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
