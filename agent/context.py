@@ -55,7 +55,7 @@ class Context:
         self.tokens = sum(one.tokens for one in (self.summary, self.recalled) if one)
         # The seq of the first line whose results are sent whole.
         self.pruned_below = 1
-        self.has_images = False  # whether a message of a person holds an image
+        self.has_images = False  # whether a message of a person or a result holds an image
         self._turns: dict[str | None, list[Entry]] = {}
         self._messages: list[Message] = []
         self._results: dict[str, ToolResult] = {}
@@ -103,6 +103,7 @@ class Context:
 
     def _answer(self, result: ToolResult) -> None:
         """Put a result beside its call. Only the first result of a call counts, and none without a call."""
+        self.has_images = self.has_images or bool(result.images)
         if self._results.setdefault(result.call_id, result) is result and result.call_id in self._beside:
             at = self._beside[result.call_id]
             parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]

@@ -9,7 +9,10 @@ AgentError
 ToolError is separate, because it ends no run: the model reads its text.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
 
 from agent.message import Provenance
 
@@ -45,15 +48,22 @@ class ModelError(AgentError):
     """A model call failed."""
 
     def __init__(
-        self, kind: ErrorKind, detail: str, retry_after: float | None = None, status: int | None = None
+        self,
+        kind: ErrorKind,
+        detail: str,
+        retry_after: float | None = None,
+        status: int | None = None,
+        named: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """detail: the provider's own words, for the log and for owners; never holds a key. retry_after: seconds
-        that the provider asked to wait, None if it did not. status: of the HTTP response, None if there was none."""
+        that the provider asked to wait, None if it did not. status: of the HTTP response, None if there was none.
+        named: the block of the body, as JSON values, at the place that the words name; empty: they name none."""
         super().__init__(f"{kind.value}: {detail}")
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
         self.status = status
+        self.named = named
 
 
 class BudgetReached(AgentError):

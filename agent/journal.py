@@ -178,6 +178,9 @@ class Journal(Protocol):
         refused: otherwise it is known to have no higher one, and what is remembered is that people know it.
         """
 
+    async def left_out(self, model: str, parts: Sequence[str]) -> None:
+        """Tell people what a model has refused and what is left out of requests to it now."""
+
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Persist the process of a call before the process may do anything."""
 

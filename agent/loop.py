@@ -21,7 +21,6 @@ from agent.errors import HALTED, ErrorKind, ModelError, RunLost
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal, Step
 from agent.message import (
-    Image,
     Mark,
     Message,
     Part,
@@ -38,13 +37,13 @@ from agent.models.base import (
     Alive,
     Answer,
     ArgumentsDelta,
+    LeftOut,
     ModelClient,
     ModelRequest,
     StreamPart,
     TextDelta,
     ThinkingDelta,
 )
-from agent.models.protocol import without_images
 from agent.origins import label
 from agent.spec import RunSpec
 
@@ -70,8 +69,6 @@ class Loop:
         self._journal = journal
         # Decides what of the conversation is sent.
         self.engine = ContextEngine(spec, context, journal)
-        self._images = False  # whether the last request had images
-        self._hidden = False  # whether images are left out of requests
         # Answers of the turn, cut ones included.
         self.step = spec.progress.step
         # Complete answers of this run.
@@ -114,9 +111,12 @@ class Loop:
         """
         spec, step, model = self._spec, self.step + 1, self._spec.route.model
         await self.engine.assemble()
+        messages = self._context.messages(recalled=True)
+        if self._context.has_images:
+            messages = await spec.images.loaded(messages, model.takes)
         request = ModelRequest(
             system=spec.system,
-            messages=await self._messages(),
+            messages=messages,
             tools=spec.tools.specs,
             max_output=model.max_output,
             thinking=spec.route.thinking,
@@ -131,10 +131,8 @@ class Loop:
         if spec.route.failed or spec.route.fleet.rests:
             await spec.route.works()
         answered(answer.usage)
-        self.usage += answer.usage
-        origins = label(self._context.newest_first(), spec.origins)
+        self.usage, origins = self.usage + answer.usage, label(self._context.newest_first(), spec.origins)
         message = replace(self._checked(answer, allow_calls, after), model=model.name, origins=origins)
-        outcome = Outcome.LIMIT if answer.stop_reason == "max_output" else outcome
         note = self._note_behind(answer, message) if allow_calls else None
         ended = MessageEnd(
             run=spec.ref,
@@ -154,7 +152,7 @@ class Loop:
                 usage=self.usage,
                 context_start=self._context.start,
                 pruned_below=self._context.pruned_below,
-                outcome=outcome,
+                outcome=Outcome.LIMIT if answer.stop_reason == "max_output" else outcome,
                 note=note,
                 failed=None if note or message.tool_calls else self._failed(),
                 acts=() if note or message.tool_calls else self._context.acts(spec.ref.turn_id),
@@ -199,20 +197,6 @@ class Loop:
         denied |= {result.call_id for result in results if result.mark in (Mark.REPEATED, Mark.SKIPPED)}
         return self._context.unmended(spec.ref.turn_id, tools, denied)
 
-    def hide_images(self) -> bool:
-        """Leave images out from now on, because a provider refused a request; False when the request had none."""
-        hidden, self._images, self._hidden = self._images and not self._hidden, False, True
-        return hidden
-
-    async def _messages(self) -> tuple[Message, ...]:
-        messages = self._context.messages(recalled=True)
-        if self._context.has_images:
-            messages = await self._spec.images.loaded(messages)
-            self._images = any(isinstance(part, Image) for message in messages for part in message.parts)
-        if self._hidden:
-            messages = tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages)
-        return messages
-
     async def _stream(self, model: ModelClient, request: ModelRequest, step: int, bridge: Bridge) -> Answer:
         """Stream one answer. Raises ModelError, of kind TIMEOUT when the model is silent for too long.
 
@@ -233,6 +217,8 @@ class Loop:
                             await self._publish(part, step, bridge, published)
                             if isinstance(part, Answer):
                                 return part
+                            if isinstance(part, LeftOut) and not self._spec.background:
+                                await self._journal.left_out(model.name, part.parts)
             except TimeoutError:
                 if not timeout.expired():
                     raise
@@ -356,5 +342,5 @@ def _pieces(part: StreamPart, bridge: Bridge) -> Sequence[tuple[Literal["text", 
             return [("arguments", well_formed(text), well_formed(call_id))]
         case Answer():
             return [(*piece, "") for piece in bridge.end()]
-        case Alive():
+        case Alive() | LeftOut():
             return ()

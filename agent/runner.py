@@ -35,7 +35,6 @@ class Action(StrEnum):
     """What the runner can do about a failure. The values are the kinds of the notices about it."""
 
     RETRY = "retry"  # Ask once more since the last complete answer, and again as long as an answer gets further.
-    NO_IMAGES = "images"  # Leave images out, if the request had any.
     COMPACT = "compact"  # Sum the older part of the conversation up, at most three times in a run.
     SHORTEN = "shortened"  # Shorten results of tools, and drop the older half of the conversation.
     LESS_THINKING = "thinking"  # Ask with the next lower level of thinking.
@@ -56,7 +55,7 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.UNKNOWN: (A.RETRY, A.NEXT_MODEL),
     ErrorKind.CONTEXT_OVERFLOW: (A.COMPACT, A.SHORTEN, A.NEXT_MODEL),
     ErrorKind.THINKING_UNSUPPORTED: (A.LESS_THINKING, A.NEXT_MODEL),
-    ErrorKind.INVALID_REQUEST: (A.NO_IMAGES, A.NEXT_MODEL),
+    ErrorKind.INVALID_REQUEST: (A.NEXT_MODEL,),
     ErrorKind.MODEL_NOT_FOUND: (A.NEXT_MODEL,),
     ErrorKind.REGION: (A.NEXT_MODEL,),
     ErrorKind.CONTENT_FILTER: (A.NEXT_MODEL,),
@@ -64,7 +63,7 @@ ACTIONS: dict[ErrorKind, tuple[Action, ...]] = {
     ErrorKind.UNSAFE: (A.NEXT_MODEL,),
 }
 # Actions that ask with the same key at once, so that nothing is known against it yet, and those that ask elsewhere.
-_SAME_KEY = (A.RETRY, A.NO_IMAGES, A.LESS_THINKING, A.COMPACT, A.SHORTEN)
+_SAME_KEY = (A.RETRY, A.LESS_THINKING, A.COMPACT, A.SHORTEN)
 _ELSEWHERE = (A.NEXT_KEY, A.NEXT_MODEL)
 # What people are told about failures, where a sentence fits.
 _WHAT_HAPPENED = {
@@ -73,7 +72,6 @@ _WHAT_HAPPENED = {
     ErrorKind.NETWORK: "The connection to the model broke",
     ErrorKind.TIMEOUT: "The model fell silent",
     ErrorKind.UNKNOWN: "The model gave no answer",
-    ErrorKind.INVALID_REQUEST: "The provider refused a request with images",
 }
 
 
@@ -196,8 +194,6 @@ class Runner:
                 again, self._answers_at_retry = self._answers_at_retry != self._loop.answers, self._loop.answers
                 goes_on = self._loop.step < self._spec.limits.max_steps
                 return again or (goes_on and await self._journal.keep())
-            case Action.NO_IMAGES:
-                return self._loop.hide_images()
             case Action.COMPACT:
                 return await self._loop.engine.after_overflow()
             case Action.SHORTEN:
@@ -285,7 +281,7 @@ class Runner:
         self._notices += 1
         ref, now, number = self._spec.ref, self._spec.now(), self._notices
         what = _WHAT_HAPPENED.get(kind, "")
-        words = what and what not in self._told and action in (Action.RETRY, Action.WAIT, Action.NO_IMAGES)
+        words = what and what not in self._told and action in (Action.RETRY, Action.WAIT)
         self._told.add(what)
 
         def made(cut: Cut) -> Notice:

@@ -126,7 +126,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale, prices.cost, unsent)
     try:
         confinement = furniture.confinement(config, await proving)
-        fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest)
+        fleet = Fleet(known.clients, known.stand_ins(), clock.now, store.outages.rest, store.outages.refuses)
         budgets = Budgets(config.budget, store, clock, prices, known.offered())
         hooks = await load(config, config.environ(given.environ), known.redactor.clean, given.hooks)
         return _assemble(config, given, known, fleet, budgets, store, bus, confinement, hooks)

@@ -32,7 +32,9 @@ _MODEL_ERRORS = {
     ErrorKind.REGION: (
         "The model's provider does not serve the region this bot runs in. Whoever runs it can choose another provider."
     ),
-    ErrorKind.INVALID_REQUEST: "The model's provider did not accept the request. /new may help; the log says more.",
+    ErrorKind.INVALID_REQUEST: (
+        "The model's provider did not accept the request. /model chooses another model; the log says more."
+    ),
     ErrorKind.TIMEOUT: "That took too long, so I stopped. Please try again, or ask for a smaller step.",
     ErrorKind.NETWORK: "I could not reach the model. Please try again in a moment.",
     ErrorKind.CONTENT_FILTER: "The model declined to answer that.",

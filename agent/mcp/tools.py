@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
 from agent.message import ToolOutput
+from agent.models.schemas import given, taken
 from agent.tools.base import CallContext, Given, Sink, Tool
 from agent.tools.registry import MCP
 
@@ -82,7 +83,7 @@ class RemoteTool(Tool[Given]):
         """shown: as an owner has looked at it. looks: the operator says that it only looks. off: why it may not be
         called, as far as is known."""
         self.name, self.description = name_of(server.name, shown.name), shown.description
-        self.schema = _for_models(shown.schema)
+        self.schema, self._names = _for_models(shown.schema)
         self.changes = not looks and shown.kind == "tool"
         self.off = off
         self._server, self._shown, self._looks = server, shown, looks
@@ -98,15 +99,20 @@ class RemoteTool(Tool[Given]):
 
     async def run(self, parameters: Given, context: CallContext) -> ToolOutput:
         """See Tool."""
-        return await self._server.call(self._shown, parameters.model_dump(mode="json"), context.update)
+        arguments = parameters.model_dump(mode="json")
+        return await self._server.call(
+            self._shown, given(arguments, self._names) if self._names else arguments, context.update
+        )
 
 
-def _for_models(schema: str) -> str:
-    """Return a schema without what providers refuse at its top; the server knows it, and checks the arguments."""
+def _for_models(schema: str) -> tuple[str, Mapping[str, str]]:
+    """Return a schema without what providers refuse; the server knows it, and checks the arguments.
+
+    Also returns the server's names of the properties that got others, by the others.
+    """
     found = json.loads(schema)
-    if not found.keys() & _NOT_AT_THE_TOP:
-        return schema
-    return json.dumps({key: value for key, value in found.items() if key not in _NOT_AT_THE_TOP}, ensure_ascii=False)
+    made, names = taken({key: value for key, value in found.items() if key not in _NOT_AT_THE_TOP} | {"type": "object"})
+    return (schema if made == found else json.dumps(made, ensure_ascii=False)), names
 
 
 def name_of(server: str, tool: str) -> str:

@@ -31,6 +31,7 @@ from agent.models.protocol import (
     call_name,
     described,
     number,
+    object_text,
     parsed,
     record,
     stop_reason,
@@ -118,7 +119,7 @@ def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> 
     The words come out of the same limit of output as thinking with a budget, so the limit is raised by the budget.
     """
     level = request.thinking
-    if level in ("auto", "off"):
+    if level in ("auto", "off") or "unthought" in request.forms:
         return {}
     if not _BUDGET_MODELS.search(spec.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS[level]}}
@@ -200,7 +201,8 @@ def _block(part: Part, own: bool) -> Block | None:
             return {"type": "thinking", "thinking": text, "signature": signature} if own and signature else None
         case ToolCall():
             name = call_name(part.name)
-            return {"type": "tool_use", "id": call_id(part.call_id), "name": name, "input": _input(part.arguments)}
+            given = json.loads(object_text(part.arguments))
+            return {"type": "tool_use", "id": call_id(part.call_id), "name": name, "input": given}
         case ToolResult():
             return _result(part)
         case Image(mime=mime, data=data):
@@ -216,19 +218,6 @@ def _result(part: ToolResult) -> Block:
     if part.is_error:
         result["is_error"] = True
     return result
-
-
-def _input(arguments: str) -> dict[str, Any]:
-    """Return the arguments as the object that the API wants; malformed arguments become a text in an object."""
-    try:
-        value = json.loads(arguments, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {"malformed_arguments": arguments}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 class EventReader:

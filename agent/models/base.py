@@ -14,6 +14,7 @@ from agent.message import Message, ToolSpec, Usage
 
 if TYPE_CHECKING:  # clients are built without pydantic
     from agent.models.price import Price
+    from agent.models.refusals import Refused
     from agent.sandbox.proof import Setting
 
 # How long a model thinks; auto leaves it to the model.
@@ -86,6 +87,8 @@ class ModelRequest:
     allow_calls: bool = True
     # Whether owners alone, or nobody, wrote what is to be answered. Some models answer nothing else.
     for_owners: bool = False
+    # Forms that the provider wants, besides those of `Takes`.
+    forms: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,30 @@ class Answer:
     usage: Usage
 
 
-StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | Answer
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Parts of the request that the provider has refused, and without which it answers (`agent/models/refusals.py`)."""
+
+    parts: tuple[str, ...]
+
+
+StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | LeftOut | Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a provider takes, which is looked at before a request is sent; `agent/models/compat.py` has the table."""
+
+    # The most tools, 0: any number.
+    tools: int = 0
+    # The most images, their pixels on each side (0: any number), and their bytes.
+    images: int = 20
+    pixels: int = 0
+    image_bytes: int = 3_500_000
+    # ids: of calls are nine letters or digits. turns: people's messages and answers alternate, and an answer stands
+    # behind results. signatures: calls of other models bear a mark in place of a signature. plain: schemas of tools
+    # have few keywords. reasoning: that before a call comes back with it. unthought: the present calls have none.
+    forms: frozenset[str] = frozenset()
 
 
 class ModelClient:
@@ -135,6 +161,9 @@ class ModelClient:
     key = ""
     # What people are told of what it does not do, as a sentence; empty where there is nothing of the kind.
     limits = ""
+    takes = Takes()
+    # What the model is known to refuse, see `Fleet`; None: nothing is remembered.
+    refused: "Refused | None" = None
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from agent.models.base import ModelSpec, ThinkingLevel
+from agent.models.base import ModelSpec, Takes, ThinkingLevel
 from agent.models.protocol import EFFORTS
 
 
@@ -47,6 +47,31 @@ TABLE = (
     Compat(url=r""),
 )
 
+# What providers take, by patterns for the protocol, the root of the API and the model; the first that is found counts.
+TAKES = (
+    # https://platform.claude.com/docs/en/build-with-claude/vision: with more than 20 images, 2,000 pixels.
+    (r"^anthropic ", Takes(pixels=8000, image_bytes=3_750_000)),
+    # https://docs.mistral.ai/capabilities/vision and mistral_common, which vLLM uses for the same models
+    (
+        r"api\.mistral\.ai|(mi[sx]tr|magistr|ministr|pixtr|code?str|devstr)al",
+        Takes(images=8, forms=frozenset(("ids", "turns"))),
+    ),
+    # https://ai.google.dev/gemini-api/docs/thought-signatures and /function-calling
+    (
+        r"generativelanguage\.googleapis\.com.* gemini-([3-9]|\d\d)",
+        Takes(tools=512, forms=frozenset(("signatures", "plain"))),
+    ),
+    (r"generativelanguage\.googleapis\.com", Takes(tools=512, forms=frozenset(("plain",)))),
+    # https://console.groq.com/docs/vision
+    (r"api\.groq\.com", Takes(tools=128, images=5, image_bytes=3_000_000)),
+    # https://platform.openai.com/docs/api-reference/chat: tools
+    (
+        r"^openai-responses |^\S+ (https://api\.openai\.com|$| )|openai\.azure|deepseek\.com|moonshot\.",
+        Takes(tools=128),
+    ),
+    (r"", Takes()),
+)
+
 # The root of OpenAI's own API, where a model has no other.
 BASE_URL = "https://api.openai.com/v1"
 # In the names of the variants of models that are made on a server of Ollama, before the size of the context.
@@ -77,6 +102,12 @@ def is_ollama(spec: ModelSpec) -> bool:
 def wants_reasoning(spec: ModelSpec) -> bool:
     """Whether a server refuses a call without the reasoning before it, and takes `thinking` to turn that off."""
     return _of(spec.base_url).reasoning
+
+
+@lru_cache(maxsize=64)
+def takes(api: str, url: str, model: str) -> Takes:
+    """Return what a provider takes."""
+    return next(one for pattern, one in TAKES if re.search(pattern, f"{api} {url} {model}".lower()))
 
 
 @lru_cache(maxsize=64)

@@ -59,6 +59,8 @@ _OVERLOADED_CODES = {"overloaded_error", "overloaded", "server_is_overloaded", "
 _OVERLOADED = re.compile(r"overloaded|at capacity|high demand|temporarily unavailable|server is busy")
 _SERVER_CODES = {"api_error", "server_error", "internal_server_error", "internal_error", "service_unavailable_error"}
 _WAIT = re.compile(r"(?:try again|retry) in (\d+(?:\.\d+)?) ?(ms|s|seconds?|m|minutes?)\b")
+# A place in a body: messages.3.content.1.image, input[4].content, tools[0].function.parameters, "messages", 3.
+_PLACE = re.compile(r"\b(?:messages|input|tools)(?:['\"]?[.,\[ ]{1,3}['\"]?\w{1,40}\]?){1,12}")
 _KEYS = re.compile(r"\b(?:sk|xai|gsk|key|pk|or)-[A-Za-z0-9*_-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer )\S+")
 
 
@@ -71,14 +73,19 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
 
 
-def of_exception(error: Exception, secrets: Iterable[str]) -> ModelError:
-    """Classify an exception of an SDK or its HTTP library, raised before or during the stream."""
+def of_exception(error: Exception, secrets: Iterable[str], body: Mapping[str, object] | None = None) -> ModelError:
+    """Classify an exception of an SDK or its HTTP library, raised before or during the stream.
+
+    body: of the request, in which places are looked up that the words name.
+    """
     import httpx2
 
     status = getattr(error, "status_code", None)
     if isinstance(status, int):
         response = getattr(error, "response", None)
-        return of_payload(getattr(error, "body", None), secrets, status, getattr(response, "headers", None) or {})
+        found = of_payload(getattr(error, "body", None), secrets, status, getattr(response, "headers", None) or {})
+        found.named = named(body or {}, found.detail)
+        return found
     cause = error.__cause__ if isinstance(error.__cause__, httpx2.HTTPError) else error
     detail = masked(f"{type(cause).__name__}: {cause}", secrets)
     if isinstance(cause, httpx2.ReadTimeout | httpx2.WriteTimeout | httpx2.PoolTimeout):
@@ -88,6 +95,22 @@ def of_exception(error: Exception, secrets: Iterable[str]) -> ModelError:
     if isinstance(cause, httpx2.HTTPError | OSError) or type(error).__name__ == "APIConnectionError":
         return ModelError(ErrorKind.NETWORK, detail)
     return ModelError(ErrorKind.UNKNOWN, detail)
+
+
+def named(body: Mapping[str, object], words: str) -> Mapping[str, Any]:
+    """Return the innermost member of a list of a body at the first place that words name; empty: they name none."""
+    for place in _PLACE.finditer(words):
+        found: Mapping[str, Any] = {}
+        where: Any = body
+        for step in re.findall(r"\w+", re.sub(r"tools\W+0\W+function_declarations", "tools", place[0])):
+            if isinstance(where, list) and step.isdecimal() and int(step) < len(where):
+                where = where[int(step)]
+                found = where if isinstance(where, dict) else found
+            elif isinstance(where, dict) and step in where:
+                where = where[step]
+        if found:
+            return found
+    return {}
 
 
 def of_payload(
@@ -134,6 +157,9 @@ def _read(payload: Any) -> tuple[set[str], str]:
     message, field = error.get("message"), error.get("param")
     if isinstance(message, str) and isinstance(field, str) and field not in message:
         message = f"{message} ({field})"
+    about = error.get("metadata")
+    if isinstance(message, str) and isinstance(about, dict) and isinstance(about.get("raw"), str):
+        message = f"{message}: {about['raw']}"  # what the provider behind OpenRouter has said
     return codes, message if isinstance(message, str) else json.dumps(error, ensure_ascii=False, default=str)
 
 

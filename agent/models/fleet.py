@@ -14,6 +14,7 @@ from types import MappingProxyType
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Text, Usage
 from agent.models.base import Alive, Answer, ModelClient, ModelRequest, ThinkingLevel
+from agent.models.refusals import Keep, Refused
 
 _MINUTE = 60_000
 # For how many minutes a key rests after so many failures in a row; without credit for hours.
@@ -63,6 +64,7 @@ class Fleet:
 
     clients: makes the clients of a model by its name, one for each key; raises LookupError for one that is not
     configured. now: returns the time in milliseconds. persist: stores a rest, or removes it when its `until` is 0.
+    keep: stores what a model refuses.
     """
 
     def __init__(
@@ -71,8 +73,12 @@ class Fleet:
         fallbacks: Sequence[Fallback],
         now: Callable[[], int],
         persist: Callable[[Rest], Awaitable[None]],
+        keep: Keep,
     ) -> None:
         self._find, self.fallbacks = clients, fallbacks
+        self._keep = keep
+        # What models refuse, by their names.
+        self.refused: dict[str, Refused] = {}
         self._clients: dict[str, Sequence[ModelClient]] = {}
         self._now, self._persist = now, persist
         # By provider, model and key.
@@ -83,15 +89,23 @@ class Fleet:
         self.rested = asyncio.Event()
         self._well = asyncio.Event()
 
-    def load(self, rests: Iterable[Rest]) -> None:
-        """Take over the rests that were stored before."""
+    def load(self, rests: Iterable[Rest], refused: Iterable[tuple[str, str, str]]) -> None:
+        """Take over what was stored before: rests, and what models refuse, as model, part and reason."""
+        for model, part, reason in refused:
+            self.refused_by(model).parts[part] = reason
         self.rests = {(one.provider, one.model, one.key): one for one in rests}
 
     def clients(self, name: str) -> Sequence[ModelClient]:
         """Return the clients of a model, one for each key. Raises LookupError for a model that is not configured."""
         if name not in self._clients:
             self._clients[name] = self._find(name)
+            for client in self._clients[name]:
+                client.refused = self.refused_by(name)
         return self._clients[name]
+
+    def refused_by(self, name: str) -> Refused:
+        """Return what a model refuses."""
+        return self.refused.setdefault(name, Refused(name, self._keep))
 
     async def preload(self) -> None:
         """Import the libraries of the models that have been asked for so far."""

@@ -6,7 +6,7 @@ they leave out usage, ids and `[DONE]`, repeat indexes, send a call in one piece
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
@@ -24,11 +24,13 @@ from agent.models.base import (
 from agent.models.protocol import (
     EMPTY_MESSAGE,
     Block,
+    alternating,
     call_id,
     call_name,
     described,
     items,
     number,
+    object_text,
     parsed,
     record,
     result_text,
@@ -40,6 +42,8 @@ from agent.models.protocol import (
 from agent.models.sdk import OpenAiClient
 from agent.models.think_tags import ThinkTags
 
+# Stands for the signature of a call that Gemini has not made: https://ai.google.dev/gemini-api/docs/thought-signatures
+_UNSIGNED: Block = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 # Finish reasons that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
 
@@ -70,20 +74,25 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     elif request.thinking == "off" and compat.wants_reasoning(spec):
         body["thinking"] = {"type": "disabled"}
     body |= dict(spec.params)
+    known = compat.takes(spec.api, spec.base_url, spec.model)
+    forms = request.forms | known.forms
     if request.tools:
-        body["tools"] = [{"type": "function", "function": tool} for tool in described(request.tools, "parameters")]
-    body["messages"] = list(_messages(request, spec))
+        tools = described(request.tools[: known.tools or None], "parameters", "plain" in forms)
+        body["tools"] = [{"type": "function", "function": tool} for tool in tools]
+    messages = _messages(request, spec, forms)
+    body["messages"] = list(alternating(messages) if "turns" in forms else messages)
     if request.tools and not request.allow_calls:
         body["tool_choice"] = "none"
     return body
 
 
-def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
+def _messages(request: ModelRequest, spec: ModelSpec, forms: Container[str]) -> Iterator[Block]:
     """Yield the messages. Images of tool results follow in a user message, because a tool message takes text only."""
     if request.system.strip():
         yield {"role": "system", "content": request.system}
     shown: list[Image] = []
-    name, wanted = spec.name, compat.wants_reasoning(spec)
+    name, is_short = spec.name, "ids" in forms
+    wanted = "reasoning" in forms or compat.wants_reasoning(spec)
     for message in with_recalled(request.messages):
         if shown and message.role != "tool":
             yield _images_of_tools(shown)
@@ -97,12 +106,13 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
             case "user":
                 yield {"role": "user", "content": _content(parts)}
             case "assistant":
-                if block := _assistant(parts, message.model == name, reasoning=wanted):
+                if block := _assistant(parts, message.model == name, reasoning=wanted, forms=forms):
                     yield block
             case "tool":
                 for part in parts:
                     if isinstance(part, ToolResult):
-                        yield {"role": "tool", "tool_call_id": call_id(part.call_id), "content": result_text(part)}
+                        block = {"role": "tool", "tool_call_id": call_id(part.call_id, is_short)}
+                        yield block | {"content": result_text(part)}
                         shown += part.images
     if shown:
         yield _images_of_tools(shown)
@@ -126,16 +136,18 @@ def _images_of_tools(images: Iterable[Image]) -> Block:
     return {"role": "user", "content": [note, *map(_image, images)]}
 
 
-def _assistant(parts: Sequence[Part], own: bool, *, reasoning: bool) -> Block | None:
+def _assistant(parts: Sequence[Part], own: bool, *, reasoning: bool, forms: Container[str]) -> Block | None:
     """Return an assistant message with its text and calls; None if it holds only thinking.
 
     own: whether this model wrote it. reasoning: whether calls need the reasoning before them; that of other models is
-    left empty.
+    left empty. forms: see `Takes`.
     """
     text = "".join([part.text for part in parts if isinstance(part, Text)])
     if calls := [part for part in parts if isinstance(part, ToolCall)]:
         extras = _extras(parts) if own else {}
-        called = [_call(call, extras) for call in calls]
+        if not extras and "signatures" in forms:
+            extras = {calls[0].call_id: _UNSIGNED}
+        called = [_call(call, extras, is_short="ids" in forms) for call in calls]
         block: Block = {"role": "assistant", "content": text if text.strip() else None, "tool_calls": called}
         thinking = [part for part in parts if isinstance(part, Thinking)] if own else []
         if reasoning:
@@ -144,9 +156,9 @@ def _assistant(parts: Sequence[Part], own: bool, *, reasoning: bool) -> Block | 
     return {"role": "assistant", "content": text} if text.strip() else None
 
 
-def _call(part: ToolCall, extras: dict[str, Any]) -> Block:
-    function = {"name": call_name(part.name), "arguments": part.arguments or "{}"}
-    call: Block = {"id": call_id(part.call_id), "type": "function", "function": function}
+def _call(part: ToolCall, extras: dict[str, Any], *, is_short: bool) -> Block:
+    function = {"name": call_name(part.name), "arguments": object_text(part.arguments)}
+    call: Block = {"id": call_id(part.call_id, is_short), "type": "function", "function": function}
     if part.call_id in extras:
         call["extra_content"] = extras[part.call_id]
     return call

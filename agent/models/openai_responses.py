@@ -29,6 +29,7 @@ from agent.models.protocol import (
     described,
     items,
     number,
+    object_text,
     parsed,
     record,
     result_text,
@@ -66,7 +67,8 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     if request.system.strip():
         body["instructions"] = request.system
     if request.tools:
-        tools = described(request.tools, "parameters")
+        known = compat.takes(spec.api, spec.base_url, spec.model)
+        tools = described(request.tools[: known.tools or None], "parameters")
         body["tools"] = [{"type": "function", "strict": False, **tool} for tool in tools]
     body["input"] = [item for message in with_recalled(request.messages) for item in _items(message, spec)]
     if request.tools and not request.allow_calls:
@@ -113,7 +115,7 @@ def _said(part: Part, own: bool) -> Block | None:
                 "type": "function_call",
                 "call_id": call_id(part.call_id),
                 "name": name,
-                "arguments": part.arguments or "{}",
+                "arguments": object_text(part.arguments),
             }
     return None
 

@@ -14,6 +14,7 @@ from typing import Any
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Mark, Message, Part, Text, ToolResult, ToolSpec
 from agent.models.base import StopReason, ThinkingLevel
+from agent.models.schemas import plain
 
 _LARGEST = 1 << 53
 # Words of both protocols, because servers mix them.
@@ -67,22 +68,43 @@ Block = dict[str, Any]  # a part of a request, as JSON values
 EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
 EMPTY_MESSAGE = "(empty message)"
 
+_SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
 @lru_cache(maxsize=64)
-def described(tools: tuple[ToolSpec, ...], parameters: str) -> tuple[Block, ...]:
+def described(tools: tuple[ToolSpec, ...], parameters: str, is_plain: bool = False) -> tuple[Block, ...]:
     """Return the tools as providers take them; the result is cached and must not be changed.
 
-    parameters: the provider's key for the schema of a tool's parameters.
+    parameters: the provider's key for the schema of a tool's parameters. is_plain: whether it takes few keywords.
     """
+    texts = [plain(tool.schema_json) if is_plain else tool.schema_json for tool in tools]
     return tuple(
-        {"name": tool.name, "description": tool.description, parameters: json.loads(tool.schema_json)} for tool in tools
+        {"name": tool.name, "description": tool.description, parameters: json.loads(text)}
+        for tool, text in zip(tools, texts, strict=True)
     )
 
 
-def call_id(given: str) -> str:
-    """Return an id of a call that every provider accepts, whichever provider made it."""
+@lru_cache(maxsize=1024)
+def object_text(written: str) -> str:
+    """Return the arguments of a call as the JSON object that strict servers want; malformed ones as a text in one."""
+    try:
+        value = json.loads(written or "{}", parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return written or "{}"
+    return json.dumps({"malformed_arguments": written}, ensure_ascii=False)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def call_id(given: str, is_short: bool = False) -> str:
+    """Return an id of a call that every provider accepts, whichever provider made it. is_short: see `Takes`."""
+    if is_short:
+        return given if _SHORT_ID.fullmatch(given) else hashlib.sha256(given.encode(errors="replace")).hexdigest()[:9]
     return given if _ID.fullmatch(given) else "call_" + hashlib.sha256(given.encode(errors="replace")).hexdigest()[:24]
 
 
@@ -111,6 +133,34 @@ def with_recalled(messages: Sequence[Message]) -> Sequence[Message]:
     return (*lines, replace(line, parts=(*line.parts, *recalled.parts)))
 
 
+def images_of(messages: Iterable[Message]) -> Sequence[Image]:
+    """Return all images of messages, those of results too, in order."""
+    return [
+        image
+        for message in messages
+        for part in message.parts
+        for image in ((part,) if isinstance(part, Image) else part.images if isinstance(part, ToolResult) else ())
+    ]
+
+
+def with_images(messages: Iterable[Message], instead: Iterable[str | Image | None]) -> tuple[Message, ...]:
+    """Return messages with something in place of each of their images: a text, another image, or None: as it is."""
+    left = iter(instead)
+
+    def changed(part: Part) -> Part:
+        if isinstance(part, Image):
+            found = next(left)
+            return part if found is None else Text(found) if isinstance(found, str) else found
+        if not (isinstance(part, ToolResult) and part.images):
+            return part
+        pairs = [(image, next(left)) for image in part.images]
+        words = [one for _, one in pairs if isinstance(one, str)]
+        kept = tuple([one or image for image, one in pairs if not isinstance(one, str)])
+        return replace(part, text="\n".join(filter(None, (part.text, *words))), images=kept) if words else part
+
+    return tuple([replace(one, parts=tuple(map(changed, one.parts))) for one in messages])
+
+
 def without_images(parts: Iterable[Part]) -> Iterator[Part]:
     """Yield the parts with a line of text in place of each image."""
     for part in parts:
@@ -120,6 +170,31 @@ def without_images(parts: Iterable[Part]) -> Iterator[Part]:
             yield replace(part, text="\n".join(filter(None, (part.text, _unseen(len(part.images))))), images=())
         else:
             yield part
+
+
+def alternating(messages: Iterable[Block]) -> Iterator[Block]:
+    """Yield messages of chat completions in turns: no two of a role follow each other, and no person's a result."""
+    last: Block = {}
+    for message in messages:
+        if message["role"] == "user" and last.get("role") == "user":
+            parts = [
+                {"type": "text", "text": one} if isinstance(one, str) else one
+                for content in (last["content"], message["content"])
+                for one in (content if isinstance(content, list) else (content,))
+            ]
+            texts = [part["text"] for part in parts if part["type"] == "text"]
+            last = {"role": "user", "content": "\n\n".join(texts) if len(texts) == len(parts) else parts}
+            continue
+        if message["role"] == last.get("role") == "assistant" and "tool_calls" not in last:
+            last = message | {"content": f"{last['content']}\n\n{message.get('content') or ''}".strip()}
+            continue
+        if last:
+            yield last
+        if message["role"] == "user" and last.get("role") == "tool":
+            yield {"role": "assistant", "content": "OK."}
+        last = message
+    if last:
+        yield last
 
 
 def _unseen(count: int) -> str:

@@ -28,7 +28,7 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
-from agent.models.compat import BASE_URL
+from agent.models.compat import BASE_URL, takes
 
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
@@ -78,6 +78,7 @@ class SdkClient(ModelClient):
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
         self._spec = spec
+        self.takes = takes(spec.api, spec.base_url, spec.model)
         self._key = spec.api_keys[0] if spec.api_keys else ""
         self._opening = asyncio.Lock()
         self._sdk: Sdk | None = None
@@ -156,7 +157,7 @@ class SdkClient(ModelClient):
         except ModelError as error:
             raise ModelError(error.kind, failures.masked(error.detail, (self._key,)), error.retry_after) from None
         except Exception as error:
-            raise failures.of_exception(error, (self._key,)) from None
+            raise failures.of_exception(error, (self._key,), body) from None
 
     @contextlib.asynccontextmanager
     async def _sent(self, path: str, body: dict[str, object]) -> AsyncIterator[AsyncIterator[bytes]]:

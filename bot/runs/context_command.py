@@ -4,15 +4,22 @@ It shows the last request of the present transcript. Where none has been sent si
 what the next one would have. No model is needed for either.
 """
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from agent.context import Context
+from agent.images import Images
 from agent.models.base import ModelRequest
+from agent.models.fleet import Fleet
+from agent.models.protocol import images_of
+from agent.models.refusals import applied
 from agent.prompt.build import Prompt
 from agent.prompt.requests import Part, PartKind, Sent
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from bot.persistence.turns import TurnKind
+from bot.runs import refusal_words
 from bot.runs.specs import Specs
 from bot.runs.tools_command import turn_of, unsent
 from bot.store.store import Store
@@ -35,7 +42,9 @@ def build(specs: Specs, store: Store, stamp: Callable[[int], str]) -> Command:
     async def show(call: Call, _: Arguments) -> Effect:
         transcript_id, prompt = await store.reads.prompt(call.session_key) or ("", None)
         last = specs.requests.last(transcript_id)
-        return Say(told(last or await _next(specs, store, call, transcript_id, prompt), stamp))
+        sent = last or await _next(specs, store, call, transcript_id, prompt)
+        images = specs.rooms.inside(call.session_key).images
+        return Say("\n".join((told(sent, stamp), *await _left_out(sent, specs.fleet, images, call.by_owner))))
 
     return Command(name="context", help="What takes how much of what I can keep in mind.", run=show, guests="direct")
 
@@ -56,6 +65,30 @@ async def _next(specs: Specs, store: Store, call: Call, transcript_id: str, prom
         system=prompt.text, messages=context.messages(), tools=offer.specs, max_output=model.max_output
     )
     return Sent(request=request, prompt=prompt, model=model.name, window=model.context_window)
+
+
+async def _left_out(sent: Sent, fleet: Fleet, images: Images, for_owner: bool) -> Sequence[str]:
+    """Return lines about what of a request the model does not get, because it takes no more or has refused it.
+
+    for_owner: whether the provider's words are shown.
+    """
+    client, known = fleet.clients(sent.model)[0], fleet.refused_by(sent.model).parts
+    shown = replace(sent.request, messages=await images.loaded(sent.request.messages, client.takes))
+    beyond = len(images_of(sent.request.messages)) - len(images_of(shown.messages))
+    many = f"{beyond} picture{'s' if beyond > 1 else ''}"
+    lines = (
+        [f"- {many}: this model takes no more, or none of {'their' if beyond > 1 else 'its'} size"] if beyond else []
+    )
+    tools = shown.tools[client.takes.tools or len(shown.tools) :]
+    lines += [f"- the tools {', '.join(tool.name for tool in tools)}: this model takes no more"] if tools else []
+    found = await asyncio.to_thread(applied, shown, known)
+    for reason in dict.fromkeys(known[part] for part in found):
+        parts = [part for part in found if known[part] == reason]
+        why = reason if for_owner else "this model refused it"
+        lines += [
+            f"- {what}: {why}" for what in (*refusal_words.parts_left_out(parts), *refusal_words.parts_simpler(parts))
+        ]
+    return ["", f"**Left out** for `{sent.model}`:", *lines] if lines else []
 
 
 def told(sent: Sent, stamp: Callable[[int], str]) -> str:

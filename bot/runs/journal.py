@@ -277,6 +277,10 @@ class RunJournal:
         await self._given.outages.thinks_less(self.turn, model, level, refused=refused)
 
     @_followed_through
+    async def left_out(self, model: str, parts: Sequence[str]) -> None:
+        await self._given.outages.left_out(self.turn, model, parts)
+
+    @_followed_through
     async def send(self, place: Place, blocks: Sequence[Planned], told: ToldOf, most: int = 0) -> bool:
         """Plan the blocks that the `message` tool sends to a place; returns whether they were planned.
 
@@ -374,8 +378,7 @@ class RunJournal:
     async def _plan(self, blocks: Sequence[Planned]) -> None:
         await self._files.save()
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            deliveries = await self._turns.plan(self.turn.run, where, blocks)
-            self._outbox.send(deliveries)
+            self._outbox.send(await self._turns.plan(self.turn.run, where, blocks))
 
     async def say(self, source: Source, text: str) -> None:
         """Tell people a sentence besides the answer, once per source."""

@@ -24,7 +24,7 @@ from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.turns import BY_THEMSELVES, Turn
-from bot.runs import budget_words
+from bot.runs import budget_words, refusal_words
 from bot.runs.budgets import Budgets
 from bot.store.store import Store
 from channels.message import ChatKind
@@ -66,7 +66,7 @@ class OutageWatch:
         """Take over the rests of keys, and let turns go on if the budgets are others. Raises StoreUnavailable."""
         if await self._store.budget_waits.waiting():
             await self._store.budget_waits.begin(repr(self._budgets.limits))
-        self._fleet.load(await self._store.outages.rests())
+        self._fleet.load(await self._store.outages.rests(), await self._store.outages.refused())
         self._fleet.missed = {turn.model for turn in await self._store.outages.missing() if turn.model}
 
     async def park(self, turn: Turn, outage: Outage, *, to_owner: bool) -> AgentEnd:
@@ -113,6 +113,13 @@ class OutageWatch:
         most = level if refused else "auto"
         with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
             self._outbox.send(await self._store.outages.thinks_less(turn.run, model, most, where, blocks))
+
+    async def left_out(self, turn: Turn, model: str, parts: Sequence[str]) -> None:
+        """Tell the people of a turn what a model has refused, unless nothing is missing now."""
+        said = refusal_words.left_out(model, parts)
+        if said and (blocks := self._blocks(turn, f"left-out:{model}:{parts[0]}", said)):
+            with self._outbox.planning(turn.conv_id, turn.place, blocks) as where:
+                self._outbox.send(await self._store.turns.plan(turn.run, where, blocks))
 
     async def serve(self) -> None:
         """Probe what does not work, until cancelled."""

@@ -4,7 +4,7 @@ Which turns wait is read from the turns alone, so that a crash leaves nothing to
 """
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agent.errors import ErrorKind
 from agent.events import AgentEnd, Notice, Outcome, RunRef
@@ -19,6 +19,8 @@ from channels.outgoing import Delivery, Planned
 
 # Milliseconds after which the people of a session are told of another outage.
 _TOLD_FOR = 3_600_000
+# Milliseconds for which a refused part is remembered.
+_KEPT_FOR = 365 * 86_400_000
 # Condition for turns that are parked until a model works again.
 _MISSING = f"{HELD_TURN} AND state='parked' AND misses IS NOT NULL"
 # The same, or for a budget that another day alone does not help.
@@ -46,6 +48,19 @@ class Outages(Subject):
             Rest(provider=of, model=model, key=key, kind=ErrorKind(kind), failures=failures, until=until, asked=asked)
             for of, model, key, kind, failures, until, asked in found
         ]
+
+    @transaction
+    def refuses(self, db: sqlite3.Connection, model: str, parts: Mapping[str, str]) -> None:
+        """Store what a model refuses: the provider's words by the part. What nobody has met for a year is forgotten."""
+        now = self._now()
+        rows = [(model, part, reason, now) for part, reason in parts.items()]
+        db.executemany("INSERT OR REPLACE INTO refused_part VALUES (?,?,?,?)", rows)
+        db.execute("DELETE FROM refused_part WHERE refused_at < ?", (now - _KEPT_FOR,))
+
+    @query
+    def refused(self, db: sqlite3.Connection) -> Sequence[tuple[str, str, str]]:
+        """Return what models refuse, as model, part and reason."""
+        return db.execute("SELECT model, part, reason FROM refused_part").fetchall()
 
     @transaction
     def park(

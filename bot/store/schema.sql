@@ -311,4 +311,11 @@ CREATE TABLE child (
   UNIQUE (by_turn, call_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX child_of ON child (parent, started_at);
-PRAGMA user_version=30;
+CREATE TABLE refused_part (
+  model       TEXT NOT NULL,                -- provider/model
+  part        TEXT NOT NULL,                -- its kind, and which one by a digest of its content
+  reason      TEXT NOT NULL,                -- the provider's words
+  refused_at  INTEGER NOT NULL,
+  PRIMARY KEY (model, part)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version=31;

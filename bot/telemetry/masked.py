@@ -4,6 +4,7 @@ What people wrote and what tools returned has none already (`bot/inbound/pipelin
 is for files of the workspace that stand in the prompt, for older transcripts, and for what a model decodes or repeats.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,12 +15,14 @@ from agent.models.base import (
     Alive,
     Answer,
     ArgumentsDelta,
+    LeftOut,
     ModelClient,
     ModelRequest,
     StreamPart,
     TextDelta,
     ThinkingDelta,
 )
+from agent.models.refusals import Mending, without
 from bot.telemetry.redact import Redactor
 
 _Delta = TextDelta | ThinkingDelta | ArgumentsDelta
@@ -30,7 +33,7 @@ class Wrapped(ModelClient):
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
-        for name in ("name", "key", "limits", "thinks", "level_for", "output_limit", "preload", "close"):
+        for name in ("name", "key", "limits", "takes", "thinks", "level_for", "output_limit", "preload", "close"):
             if hasattr(client, name):  # what it says of itself; the rest is as of every client
                 setattr(self, name, getattr(client, name))
         self._measure()
@@ -41,7 +44,10 @@ class Wrapped(ModelClient):
 
 
 class MaskedClient(Wrapped):
-    """A client whose requests, answers and errors hold no secret."""
+    """A client whose requests, answers and errors hold no secret.
+
+    What the provider refuses a request for is left out of it (`agent/models/refusals.py`).
+    """
 
     def __init__(self, client: ModelClient, redactor: Redactor) -> None:
         super().__init__(client)
@@ -52,25 +58,41 @@ class MaskedClient(Wrapped):
         if self._holds_secret(request):
             messages = tuple([masked(one, self._redactor) for one in request.messages])
             request = replace(request, system=clean(request.system), messages=messages)
-        try:
-            async with aclosing(self._client.stream(request)) as parts:
-                async for part in parts:
-                    if isinstance(part, Answer):
-                        for rest in pieces.end():
-                            yield rest
-                        message = masked(part.message, self._redactor)
-                        yield part if message is part.message else replace(part, message=message)
-                    elif isinstance(part, Alive):
-                        yield part
-                    else:
-                        if pieces.held is not None and not _goes_on(pieces.held, part):
+        if self.refused is not None and self.refused.parts:
+            request = without(request, self.refused.parts)
+        mending: Mending | None = None
+        while True:
+            has_begun = False
+            try:
+                async with aclosing(self._client.stream(request)) as parts:
+                    async for part in parts:
+                        if isinstance(part, Alive | LeftOut):
+                            yield part
+                            continue
+                        if mending is not None and not has_begun:
+                            yield await mending.worked()
+                        has_begun = True
+                        if isinstance(part, Answer):
                             for rest in pieces.end():
                                 yield rest
-                        yield pieces.add(part)
-        except ModelError as error:
-            raise ModelError(error.kind, clean(error.detail), error.retry_after, error.status) from None
-        finally:
-            self._measure()
+                            message = masked(part.message, self._redactor)
+                            yield part if message is part.message else replace(part, message=message)
+                        else:
+                            if pieces.held is not None and not _goes_on(pieces.held, part):
+                                for rest in pieces.end():
+                                    yield rest
+                            yield pieces.add(part)
+                return
+            except ModelError as error:
+                bare = ModelError(error.kind, clean(error.detail), error.retry_after, error.status, error.named)
+                if self.refused is None or has_begun:
+                    raise bare from None
+                mending = mending or Mending(request, self.refused)
+                if (found := await asyncio.to_thread(mending.next, bare)) is None:
+                    raise bare from None
+                request = found
+            finally:
+                self._measure()
 
     def _holds_secret(self, request: ModelRequest) -> bool:
         """Whether there is any in it, which is seldom: all its texts are looked at as one."""

@@ -5,7 +5,7 @@ The figures are those of the day they were written, with a little room. Where on
 
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from json import dumps
 from pathlib import Path
 from types import FrameType
@@ -87,6 +87,9 @@ class Forgetful:
     async def answers(self, model: str, wanted: str) -> None:
         """There is only one."""
 
+    async def refuses(self, model: str, parts: Mapping[str, str]) -> None:
+        """Nothing is refused."""
+
     async def update(self, event: MessageUpdate) -> None:
         """Nobody is told."""
 
@@ -132,7 +135,9 @@ async def counted(
     tools, workspace = tools_for(Workspace(folder)), Workspace(folder)
     run = RunSpec(
         ref=RUN,
-        route=Route(Fleet(lambda name: [client], (), lambda: 1, Forgetful().rest), client.name, "session"),
+        route=Route(
+            Fleet(lambda name: [client], (), lambda: 1, Forgetful().rest, Forgetful().refuses), client.name, "session"
+        ),
         system="s",
         origins=(),
         limits=Limits(),

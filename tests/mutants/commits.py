@@ -17,6 +17,12 @@ FAULTS: tuple[Fault, ...] = (
         f"{_DATABASE}a_commit_waits_for_the_disk",
     ),
     fault(
+        "store/what-is-refused-is-forgotten",
+        "Refused.learn",
+        code("await self._keep(self._model, parts)"),
+        "tests/wire/test_refused_parts.py::test_a_part_that_is_refused_is_left_out_and_never_sent_again",
+    ),
+    fault(
         "store/commit-per-unit",
         "Writer._run",
         code("if A:\n    await self._commit(A)", "for unit in A:\n    await self._commit([unit])"),

@@ -96,7 +96,7 @@ def test_ids_names_and_arguments_of_others_are_made_to_fit() -> None:
     assert (use["name"], use["input"]) == ("my_tool", {"malformed_arguments": "{bad"})
     assert use["id"] == result["tool_use_id"]
     assert use["id"].isidentifier()
-    for arguments in ("[1]", '{"a": NaN}', "", "[" * 100_000):
+    for arguments in ("[1]", '{"a": NaN}', "[" * 100_000):
         assert messages(user("go"), assistant(call("a", "read", arguments)), results(("a", "")))[1]["content"][0][
             "input"
         ] == {"malformed_arguments": arguments}

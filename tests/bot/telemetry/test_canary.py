@@ -134,7 +134,9 @@ async def talk(telegram: TelegramServer, model: OpenAIServer) -> list[str]:
     model.add(
         Call("write", {"path": "memory.md", "content": SECRETS}), Call("exec", {"command": f"echo {KINDS['JWT']}"})
     )
-    model.add(Fail(400, f"bad: {SECRETS}"[:3000]))
+    for _ in range(3):  # once more as it is, and once with other ids of calls
+        model.add(Fail(400, f"bad: {SECRETS}"[:3000]))
+    model.tolerate("prefix changed")
     telegram.write(f"here they are:\n{SECRETS}")
     await telegram.wait_for(lambda: len(telegram.texts()) >= 1, "the notice of the failure", 30)
     model.add(Say(f"They are:\n{SECRETS}", chunks=97))
