@@ -111,7 +111,7 @@ async def test_the_content_arrives_without_the_manners_that_are_refused(row: Row
         assert sent.lost == row.lost
         where = None if row.direct else side.room
         if row.file is None:
-            assert side.posts(where, None if "thread" in row.lost else row.more and row.more.get("thread") and 7)[-1:]
+            assert side.posts(where, {"7": 7}.get(row.more.get("thread", "")))[-1:] == ["the answer"]
         elif row.platform == "telegram":
             assert [one.method for one in side.server.sent] == ["sendDocument"]
         else:
@@ -126,3 +126,13 @@ async def test_where_nothing_arrives_it_is_tried_once(words: str, tmp_path: Path
         row = Row("telegram", "gone", (), (refusal,), file=PHOTO)
         assert isinstance(await _sent(side, row, tmp_path), Refused)
         assert side.server.sent == []
+
+
+async def test_what_is_said_below_a_post_is_a_reply_to_it(tmp_path: Path) -> None:
+    side = ROOMS["telegram"](ManualTime(Watch()))
+    async with side:
+        for number, more in enumerate(({"thread": "c41"}, {"thread": "c41", "reply_to": "42"})):
+            sent = await _sent(side, Row("telegram", "", (), more=more), tmp_path)
+            assert isinstance(sent, Sent), sent
+            assert [(one.reply_to, one.thread_id) for one in side.server.sent][number:] == [(41 + number, None)]
+            side.server.allow_repeat("the answer")
