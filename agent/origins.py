@@ -21,7 +21,7 @@ _SINKS: dict[Sink, str] = {
     "network": "requests into the network",
     "remember": "what is remembered",
     "schedule": "what is scheduled",
-    "follow": "more addresses that only such text names",
+    "follow": "more addresses that only such text names, or one that you named again and again",
 }
 # Quotation marks, and signs that look like them.
 _QUOTES = dict.fromkeys(map(ord, '"“”„‟″＂'), "'")
@@ -101,7 +101,10 @@ def _quoted(name: str) -> str:
 
 
 def for_task(ask: Ask, sink: Sink, found: Collection[Provenance], transcript_id: str) -> Ask:
-    """Return the question about a call with untrusted text before it; allowed always, it is allowed for the task."""
+    """Return the question about a call with untrusted text before it; allowed always, it is allowed for the task.
+
+    Nothing lets it run but a person.
+    """
     kinds = sorted({one.kind for one in found})
     return replace(
         ask,
@@ -109,6 +112,7 @@ def for_task(ask: Ask, sink: Sink, found: Collection[Provenance], transcript_id:
         grants=tuple(map(grants_of(transcript_id, sink), kinds)),
         granted=f"{_SINKS[sink]} beside text of these kinds: {', '.join(kinds)}, until /new in this conversation",
         task=True,
+        runs_unanswered=False,
     )
 
 

@@ -47,7 +47,7 @@ class Bubblewrap:
             argv=(self.program, "--args", _OUTER, "--", self.program, "--args", _INNER, "--", *argv),
             environment={},  # variables of the command could influence bwrap itself
             bounds=BOUNDS,
-            passed=(filters.sockets(network), _lines(words), _lines(_inner(view))),
+            passed=(filters.sockets(network, looks=not works), _lines(words), _lines(_inner(view))),
         )
 
 

@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -47,6 +47,8 @@ class Launch:
     temporary: Path | None = None
     # Whether all of it ends as soon as the process that started it is gone, even by a crash.
     leashed: bool = False
+    # The room that a sandbox lets it write in; None: none, or no sandbox holds it.
+    room: Path | None = None
 
     def plan(self) -> bytes:
         """Return the line that tells a gate what to start. A second, empty line opens the gate."""
@@ -127,7 +129,7 @@ class Kept:
     repositories: tuple[Path, ...] = ()
     # The files and folders in repositories that control git.
     leading: tuple[Path, ...] = ()
-    # The folders between the room and the repositories, the outer ones first.
+    # The folders between the room and what is kept there, the outer ones first.
     above: tuple[Path, ...] = ()
 
 
@@ -206,44 +208,112 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
         (room / name).mkdir(mode=0o700, exist_ok=True)
         files.append(room / name)
     files += (others := _rooms_in(room))
-    repositories, leading = list[Path](), list[Path]()
+    own, repositories, leading, led = len(files), list[Path](), list[Path](), set[Path]()
     for folder, folders, names, descriptor in _walk(room):
         folders[:] = [name for name in folders if Path(folder, name) not in others]  # which no command sees
+        shut = [name for name in folders if not _can_look(name, descriptor)]
+        folders[:] = [name for name in folders if name not in shut]
+        files += (Path(folder, name) for name in shut)  # as a whole, since a command could open them
         path = Path(folder, ".git")
         if path.is_symlink():  # what a link names may lie outside; it is not followed, and not kept either
             folders[:] = [name for name in folders if name != ".git"]
         elif ".git" in names:  # of a worktree or a submodule: it says where the repository is
             files.append(path)
+            led.update(_led_to(path, room))
         elif ".git" in folders:
             folders.remove(".git")
             repositories.append(path)
             leading += _leading(path, descriptor)
-    above = {parent for one in repositories for parent in one.parents if parent.is_relative_to(room) and parent != room}
+    for path in sorted(led):
+        with suppress(OSError), _opened(room, path.parent) as above_it:
+            leading += _leading(path, above_it, ("HEAD", "objects", "refs"))
+            repositories.append(path)
+    deep = (*repositories, *files[own:])
+    above = {parent for one in deep for parent in one.parents if parent.is_relative_to(room) and parent != room}
     return Kept(
         files=tuple(files), repositories=tuple(repositories), leading=tuple(leading), above=tuple(sorted(above))
     )
 
 
 def _walk(room: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """Walk through the folders of a room as `os.fwalk` does. Raises OSError with a sentence where they lie too deep."""
+    """Walk through the folders of a room as `os.fwalk` does.
+
+    Raises OSError with a sentence where they lie too deep, or where one was shut meanwhile.
+    """
+
+    def missed(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise error
+
     try:
-        yield from os.fwalk(room)
+        yield from os.fwalk(room, onerror=missed)
     except RecursionError:
         raise OSError("folders in the workspace lie too deep in each other; delete those that nobody needs") from None
 
 
-def repositories(room: Path) -> frozenset[Path]:
-    """Return everything named `.git` in a room, whatever it is. Blocking, because it walks through all folders."""
-    others, found, left = _rooms_in(room), set[Path](), [room]
+def _led_to(file: Path, room: Path) -> Iterator[Path]:
+    """Yield the repository to which a file named `.git` leads, where it lies in the room under another name."""
+    with suppress(OSError, ValueError):
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as content:
+            words = os.fsdecode(content.read(4096).partition(b"gitdir:")[2].strip())
+        found = Path(os.path.realpath(file.parent / words))
+        found = found.parents[1] if found.parent.name == "worktrees" else found
+        if found != room and ".git" not in found.relative_to(room).parts:
+            yield found
+
+
+@contextmanager
+def _opened(room: Path, folder: Path) -> Iterator[int]:
+    """Open a folder of a room without following a link that a command could have put there."""
+    opened = os.open(room, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folder.relative_to(room).parts:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = below
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _can_look(name: str, above: int) -> bool:
+    """Return whether a folder, or what a link is in its place, can be looked into."""
+    return os.access(name, os.R_OK | os.X_OK, dir_fd=above, follow_symlinks=False)
+
+
+def repositories(room: Path) -> dict[Path, tuple[object, ...]]:
+    """Return everything named `.git` in a room, whatever it is, with what changes where others than commands lead it.
+
+    A folder that cannot be looked into counts as if it held one. Blocking, because it walks through all folders.
+    """
+    others, found, left = _rooms_in(room), dict[Path, tuple[object, ...]](), [room]
     while left:  # however deep folders lie
-        with suppress(OSError), os.scandir(left.pop()) as entries:
-            for entry in entries:
-                path = Path(entry.path)
-                if entry.name == ".git":
-                    found.add(path)
-                elif entry.is_dir(follow_symlinks=False) and path not in others:
-                    left.append(path)
-    return frozenset(found)
+        folder = left.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    path = Path(entry.path)
+                    if entry.name == ".git":
+                        found[path] = _leads(path)
+                    elif entry.is_dir(follow_symlinks=False) and path not in others:
+                        left.append(path)
+        except PermissionError:
+            found[folder / ".git"] = ()
+        except OSError:
+            continue
+    return found
+
+
+def _leads(repository: Path) -> tuple[object, ...]:
+    """Return which file the configuration is, and which folders with configurations there are.
+
+    git replaces its configuration where somebody changes it. What kept it from commands that run is gone then.
+    """
+    config: tuple[int, ...] = ()
+    with suppress(OSError):
+        status = os.stat(repository / "config", follow_symlinks=False)
+        config = status.st_ino, status.st_ctime_ns
+    return (*config, *(os.path.lexists(repository / name) for name in ("modules", "worktrees")))
 
 
 def _rooms_in(room: Path) -> list[Path]:
@@ -253,13 +323,16 @@ def _rooms_in(room: Path) -> list[Path]:
     return [path for name in ROOMS if (path := room / name).is_dir() and not path.is_symlink()]
 
 
-def _leading(repository: Path, above: int) -> list[Path]:
+def _leading(repository: Path, above: int, signs: Collection[str] = ()) -> list[Path]:
     """Return what controls git in a repository, except links, after making what is missing.
 
-    above: the open descriptor of the folder that holds the repository.
+    above: the open descriptor of the folder that holds the repository. signs: names without which it is no repository.
+    Raises OSError.
     """
     opened = os.open(repository.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
+        if not {*signs}.issubset(os.listdir(opened)):
+            raise NotADirectoryError(repository)
         for name in _LEADS_GIT_FOLDERS:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=opened)
@@ -332,4 +405,4 @@ class Confinement:
             kept=kept,
             hidden=(*self.hidden, *_rooms_in(room)),
         )
-        return replace(self.sandbox.launch(view, argv), temporary=own)
+        return replace(self.sandbox.launch(view, argv), temporary=own, room=None if level == "look" else room)

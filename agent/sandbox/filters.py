@@ -71,6 +71,8 @@ _ALWAYS = (
     Rule("open", errno.EPERM, 2, _ANY_BIT, _SET_IDS, only_with=(1, _CREATES)),
     Rule("openat", errno.EPERM, 3, _ANY_BIT, _SET_IDS, only_with=(2, _CREATES)),
 )
+# Of these all programs of a user share one bound, in namespaces as well; only programs that go on need them.
+_SHARED = tuple(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "inotify_init", "inotify_init1"))
 # A file in the room may be a socket, which works on a read-only mount as well.
 _WITHOUT_NETWORK = (*_ALWAYS, Rule("socket", errno.EACCES))
 _FAMILIES = (_AF_INET, _AF_INET6, _AF_NETLINK)
@@ -88,26 +90,30 @@ _ATTRIBUTES = (
     *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "utimensat"),
     *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "fchmod", "fchown"),
 )
-# And calls that reach beyond the folders that it grants: limits, places and priorities of other processes, what
-# processes of the machine share, and news about files.
+# And calls that reach beyond the folders that it grants: limits, places and priorities of other processes, and what
+# processes of the machine share.
 _BEYOND = (
     *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("prlimit64", "sched_setaffinity", "sched_setscheduler")),
     *(Rule(call, errno.EPERM, 0, _AT_LEAST, 1) for call in ("sched_setparam", "sched_setattr")),
     *(Rule(call) for call in ("setpriority", "ioprio_set")),
-    *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "semget", "inotify_init", "inotify_init1")),
+    *(Rule(call, errno.ENOSYS) for call in ("semget", "semctl", "semop", "semtimedop")),
     Rule("ioctl", errno.ENOTTY, 1, unless=_ASKING),
 )
-_LOOKS = (*_WITHOUT_NETWORK, *map(Rule, _ATTRIBUTES), *_BEYOND)
+_LOOKS = (*_WITHOUT_NETWORK, *_SHARED)
+_BENEATH_LANDLOCK = (*_LOOKS, *map(Rule, _ATTRIBUTES), *_BEYOND)
 
 
-def sockets(network: bool) -> bytes:
-    """Return the filter for commands in namespaces: no sockets without network, with it none within this machine."""
-    return _program(_WITH_NETWORK if network else _WITHOUT_NETWORK, platform.machine())
+def sockets(network: bool, *, looks: bool = False) -> bytes:
+    """Return the filter for commands in namespaces: no sockets without network, with it none within this machine.
+
+    looks: for commands that only look, which guests may start.
+    """
+    return _program(_WITH_NETWORK if network else _LOOKS if looks else _WITHOUT_NETWORK, platform.machine())
 
 
 def attributes() -> bytes:
     """Return the filter for commands that only Landlock confines: no sockets, and no attribute of a file changes."""
-    return _program(_LOOKS, platform.machine())
+    return _program(_BENEATH_LANDLOCK, platform.machine())
 
 
 @cache

@@ -1,7 +1,8 @@
 """System calls by name with their numbers: those that commands in a sandbox may make, and those refused by name.
 
 Begun from the default profile of containers (containers-common, `seccomp.json`), without mounts, namespaces, session
-keys, shared memory that no process is charged for, and what needs rights of root. Numbers are from <asm/unistd.h>.
+keys, shared memory that no process is charged for, asynchronous reads of which all programs of the machine share one
+bound (`fs.aio-max-nr`), and what needs rights of root. Numbers are from <asm/unistd.h>.
 """
 
 from functools import cache
@@ -21,7 +22,7 @@ getegid:108:177 geteuid:107:175 getgid:104:176 getgroups:115:158 getitimer:36:10
 getpgrp:111: getpid:39:172 getppid:110:173 getpriority:140:141 getrandom:318:278 getresgid:120:150 getresuid:118:148
 getrlimit:97:163 getrusage:98:165 getsid:124:156 getsockname:51:204 getsockopt:55:209 gettid:186:178
 gettimeofday:96:169 getuid:102:174 getxattr:191:8 inotify_add_watch:254:27 inotify_init:253: inotify_init1:294:26
-inotify_rm_watch:255:28 io_cancel:210:3 io_destroy:207:1 io_getevents:208:4 io_setup:206:0 io_submit:209:2 ioctl:16:29
+inotify_rm_watch:255:28 ioctl:16:29
 ioprio_get:252:31 ioprio_set:251:30 kill:62:129 landlock_add_rule:445:445 landlock_create_ruleset:444:444
 landlock_restrict_self:446:446 lchown:94: lgetxattr:192:9 link:86: linkat:265:37 listen:50:201 listxattr:194:11
 llistxattr:195:12 lremovexattr:198:15 lseek:8:62 lsetxattr:189:6 lstat:6: madvise:28:233 mbind:237:235

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,13 +41,17 @@ class Writes:
     """Where a sandbox lets a command write."""
 
     room: Path
-    # Those that were there before: what leads git in them is kept from the command.
-    repositories: frozenset[Path]
+    # Those that were there before, see `repositories`: what leads git in them is kept from the command.
+    repositories: Mapping[Path, tuple[object, ...]]
 
     @classmethod
     def of(cls, room: Path) -> "Writes":
         """Return it as it is now. Blocking."""
         return cls(room, repositories(room))
+
+    def made(self, found: Mapping[Path, tuple[object, ...]]) -> frozenset[Path]:
+        """Return which of these are new, or are led by something new."""
+        return frozenset(path for path, leads in found.items() if self.repositories.get(path) != leads)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -194,7 +198,7 @@ class Background:
     def made_meanwhile(self, room: Path) -> frozenset[Path]:
         """Return the repositories of a room that were made while a command in the background could write there.
 
-        What leads git in these is not kept from it. Blocking.
+        Those whose configuration was replaced count as well. What leads git in these is not kept from it. Blocking.
         """
         past = self._meanwhile.get(room, frozenset())
         known = tuple(self._known.values())
@@ -202,7 +206,7 @@ class Background:
         if not past and not running:
             return frozenset()
         found = repositories(room)
-        return (found & past).union(*(found - one.repositories for one in running))
+        return (past & found.keys()).union(*(one.made(found) for one in running))
 
     def of(self, session_key: str) -> Sequence[Running]:
         """Return the commands of a session, the oldest first. Of those that have ended only the newest are kept."""
@@ -271,7 +275,7 @@ class Background:
                 why = one.wanted.result() if one.wanted.done() else f"stopped after its time limit of {seconds:g} s"
             status = await one.process.end(END_SECONDS if why else 0)
         if (writes := one.writes) is not None:
-            made = await asyncio.to_thread(repositories, writes.room) - writes.repositories
+            made = writes.made(await asyncio.to_thread(repositories, writes.room))
             self._meanwhile[writes.room] = self._meanwhile.get(writes.room, frozenset()) | made
         one.is_over(why or ending(status, one.process.why), self._monotonic())
         await self._over(one)

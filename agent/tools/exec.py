@@ -172,8 +172,8 @@ class ExecTool(Tool[ExecParameters]):
         """Say for which repositories no rule speaks, because a command could write into what leads git there."""
         made = sorted(self._background.made_meanwhile(self._workspace.root))
         return [
-            f"`{path.parent.relative_to(self._workspace.root)}` was made while a command in the background could write "
-            "there, so `git` may run what that command put there."
+            f"`{path.parent.relative_to(self._workspace.root)}` was made, or its configuration changed, while a "
+            "command in the background could write there, so `git` may run what that command put there."
             for path in made
         ]
 
@@ -200,12 +200,13 @@ class ExecTool(Tool[ExecParameters]):
         return SINKS[level]
 
     async def covers(self, parameters: ExecParameters, context: CallContext, origin: Provenance) -> bool:
-        """See Tool: its own earlier output, and among commands that rules of the operator allow that of each."""
+        """See Tool: its own output at this level, and among commands that rules of the operator allow that of each."""
         if origin.kind != "file" or origin.channel not in (_READ, _READ_BY_RULE):
             return False
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
-        return (verdict.by_operator and origin.channel == _READ_BY_RULE) or origin.sender == _digest(parameters.command)
+        same = origin.sender == _same(parameters, folder, verdict.level)
+        return same or (verdict.by_operator and origin.channel == _READ_BY_RULE)
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
@@ -226,7 +227,7 @@ class ExecTool(Tool[ExecParameters]):
         if parameters.background and verdict.level in ("work", "network"):
             writes = await asyncio.to_thread(Writes.of, self._workspace.root)
         launch = await self._launch(parameters, folder, verdict.level)
-        before = await self._readable(parameters.command, verdict)
+        before = await self._readable(parameters, folder, verdict)
         if verdict.level == "network":
             before = merged((Provenance("command", f"`{shorten(parameters.command, 40)}`"), *before))
         traced = self._traced(verdict.level, merged((*context.bears(), *before)), goes_on=parameters.background)
@@ -241,7 +242,7 @@ class ExecTool(Tool[ExecParameters]):
         if is_silent(output.text, below=2 if parameters.background and output.goes_on else 1):
             output = replace(output, origins=())
         else:
-            after = await self._readable(parameters.command, verdict)
+            after = await self._readable(parameters, folder, verdict)
             output = replace(output, origins=merged((*before, *after)))
         if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
@@ -264,12 +265,13 @@ class ExecTool(Tool[ExecParameters]):
         writes = level != "look" and (not clean or level == "work")
         return Traced(self._lineage, self._workspace, origins, writes=writes, alone=clean)
 
-    async def _readable(self, command: str, verdict: Verdict) -> Origins:
+    async def _readable(self, parameters: ExecParameters, folder: Path, verdict: Verdict) -> Origins:
         """Return the origins of what a command could have read by now; on the host that is everything."""
         seen = await self._lineage.seen(self._workspace)
         if verdict.level == "host" or await self._lineage.unknown(self._workspace):
             how = _READ_BY_RULE if verdict.by_operator else _READ
-            seen = merged((*seen, Provenance("file", f"what `{shorten(command, 40)}` read", how, _digest(command))))
+            what, own = shorten(parameters.command, 40), _same(parameters, folder, verdict.level)
+            seen = merged((*seen, Provenance("file", f"what `{what}` read", how, own)))
         return seen
 
     async def _in_background(
@@ -328,8 +330,10 @@ class ExecTool(Tool[ExecParameters]):
         return _ended(how, text or _NOTHING)
 
 
-def _digest(command: str) -> str:
-    return hashlib.sha256(command.encode(errors="replace")).hexdigest()[:16]
+def _same(parameters: ExecParameters, folder: Path, level: Level) -> str:
+    """Return a name for just this command, with all that decides what it runs and how far that reaches."""
+    told = json.dumps([parameters.command, str(folder), parameters.env, level], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def is_silent(result: str, below: int = 1) -> bool:

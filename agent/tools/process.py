@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.removal import remove_apart
+from agent.sandbox import writing
 from agent.sandbox.base import Launch, start_gate
 from agent.tools.leftovers import end_tree, signal_below
 
@@ -56,6 +57,7 @@ class GatedProcess:
         self._command_ended = asyncio.Event()
         self._gate_ended = asyncio.Event()
         self._ended = False
+        self._writing = writing.begin(launch.room) if launch.room else None
         self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
         self._input: int | None = None
@@ -70,6 +72,7 @@ class GatedProcess:
             self._gate.close()
             os.close(self._reader)
             self.close_input()
+            self._has_written()
             raise
         finally:
             gate.close()
@@ -92,6 +95,7 @@ class GatedProcess:
             await self.end(self._abort_seconds if kind else 0)
         finally:
             self._close()
+            self._has_written()
             if self._temporary is not None:
                 await remove_apart(self._temporary)
 
@@ -171,6 +175,11 @@ class GatedProcess:
             self._popen.wait(_DEATH_SECONDS)  # killed already: it takes a millisecond
         except subprocess.TimeoutExpired:  # but not on a busy machine, and somebody has to take its status
             threading.Thread(target=self._popen.wait, daemon=True).start()
+
+    def _has_written(self) -> None:
+        if self._writing is not None:
+            writing.over(self._writing)
+            self._writing = None
 
     def _hear(self) -> bool:
         """Read what the gate reports; returns whether the gate, and on Linux everything below it, has ended."""

@@ -3,7 +3,7 @@
 Every path is walked from the root by directory descriptors, one component at a time, and **no symbolic link is ever
 followed**, wherever it points. So the file that was checked is the file that is opened, even if somebody renames things
 in between. Only regular files and directories are opened. A write happens as a whole or not at all, also when its
-caller is cancelled.
+caller is cancelled; of a file that is kept from a command that runs, see `_replace`.
 """
 
 import asyncio
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 from agent.errors import ToolError
+from agent.file_names import KEPT
+from agent.sandbox.writing import STEP, is_written
 
 WriteMode = Literal["create", "overwrite", "append", "change"]
 # Returns what is written, given the old content of a file, None where there is none, and the new one. If it raises
@@ -34,7 +36,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
 _TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing; the next write removes what a crash left
 _MAX_DEPTH = 64  # of a walk, which holds a descriptor for each folder of the path
 _writing = threading.Lock()
-_last_step = threading.Lock()  # guards the rename of a write against a cancelled caller
 
 
 class WorkspaceError(ToolError):
@@ -186,7 +187,7 @@ class Workspace:
         try:
             return await asyncio.to_thread(self.write_now, path, content, mode, change, withdrawn)
         except asyncio.CancelledError:
-            with _last_step:
+            with STEP:
                 withdrawn.set()
             raise
 
@@ -324,7 +325,11 @@ def _mode_of(folder: int, name: str, shown: str) -> int | None:
 
 
 def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threading.Event | None) -> None:
-    """Replace a file as a whole: temporary file, fsync, rename. A link that was put there meanwhile is replaced."""
+    """Replace a file as a whole: temporary file, fsync, rename. A link that was put there meanwhile is replaced.
+
+    While a command may write in the folder, a file that is kept from it is changed in place, see `writing`: then a
+    crash in the middle leaves a part of the new content.
+    """
     with suppress(FileNotFoundError):
         os.unlink(_TEMPORARY, dir_fd=folder)
     fd = os.open(_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600, dir_fd=folder)
@@ -334,16 +339,28 @@ def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threa
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        with _last_step:
+        with STEP:
             if withdrawn and withdrawn.is_set():
                 raise WorkspaceError(f"{name}: whoever asked for it has gone.")
-            os.rename(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if name in KEPT and is_written(folder) and _mode_of(folder, name, name) is not None:
+                _refill(folder, name, content)
+                os.unlink(_TEMPORARY, dir_fd=folder)
+            else:
+                os.rename(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(_TEMPORARY, dir_fd=folder)
         raise
     with suppress(OSError):  # some file systems cannot; the file is in place
         os.fsync(folder)
+
+
+def _refill(folder: int, name: str, content: bytes) -> None:
+    """Write a file in place."""
+    with os.fdopen(_open_file(folder, name, name, os.O_RDWR), "r+b") as file:
+        file.write(content)
+        file.truncate()
+        os.fsync(file.fileno())
 
 
 def _listed(entry: os.DirEntry[str]) -> str:

@@ -1,7 +1,9 @@
 """The tools `web_fetch` and `web_search`."""
 
 import asyncio
+import hashlib
 import re
+import time
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -16,8 +18,13 @@ from agent.web.reach import WebError
 from agent.web.search import Provider
 
 AT_ONCE = 4
+# How often an address that a person named is asked for in a day of one task, and what begins the name by which that is
+# counted; no host has a blank.
+_OFTEN, _NAMED = 20, "named "
 # What stands before the name of a country where domains have three labels.
 _SHARED = ("ac", "co", "com", "edu", "go", "gob", "gov", "ne", "net", "or", "org")
+# What separates labels as well (RFC 3490), so that one host has several spellings.
+_DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 # The end of a host that is an address of IPv4 or IPv6.
 _NUMERIC = re.compile(r"(^|\.)\d+$|:")
 
@@ -65,19 +72,28 @@ class WebFetchTool(Tool[WebFetchParameters]):
         if not (host := await self.follows(parameters, context)):
             return "look"
         followed = await context.followed()
-        return "look" if followed.get(host, 0) < self._of_host and sum(followed.values()) < self._of_task else "follow"
+        if host.startswith(_NAMED):
+            return "look" if followed.get(host, 0) < _OFTEN else "follow"
+        every = sum(count for name, count in followed.items() if not name.startswith(_NAMED))
+        return "look" if followed.get(host, 0) < self._of_host and every < self._of_task else "follow"
 
     async def follows(self, parameters: WebFetchParameters, context: CallContext) -> str:
-        """See Tool; what is kept is asked for at no server, and what people have written they have chosen."""
+        """See Tool; what is kept is asked for at no server.
+
+        What people have written they have chosen, but how often it is asked for is a choice as well.
+        """
         address = parameters.url.strip()
-        if self._kept.get(address) or any(address in addresses(text) for text in context.trusted_texts()):
+        if self._kept.get(address):
             return ""
+        if any(address in addresses(text) for text in context.trusted_texts()):
+            day, digest = time.time() // 86_400, hashlib.sha256(address.encode(errors="replace")).hexdigest()
+            return f"{_NAMED}{day:.0f} {digest[:16]}"
         return _site(address)
 
 
 def _site(address: str) -> str:
     """Return the host of an address without the labels that the owner of its domain chooses."""
-    host = (urlsplit(address).hostname or address[:100]).rstrip(".").lower()
+    host = (urlsplit(address).hostname or address[:100]).translate(_DOTS).rstrip(".").lower()
     labels = host.split(".")
     shared = len(labels[-1]) == 2 and len(labels) > 2 and labels[-2] in _SHARED
     return host if _NUMERIC.search(host) else ".".join(labels[-3 if shared else -2 :])

@@ -194,7 +194,8 @@ class Command:
     approvers: bool = False
     # Whether menus and /help name it; a command that is not listed is for buttons.
     listed: bool = True
-    # Whether it decides a request, or what somebody may: only a person may give it then (`InboundMessage.by_hand`).
+    # Whether it decides a request, what somebody may, or what is spent: only a person may give it then, see
+    # `InboundMessage.by_hand`.
     decides: bool = False
 
     @property

@@ -91,7 +91,7 @@ def build(store: Store, clock: Clock, wake: Callable[[str], None]) -> Command:
         return Say(said)
 
     help_ = "What waits for a budget: more, cheaper or tomorrow."
-    return Command(name="budget", help=help_, run=run, arguments=BudgetArguments)
+    return Command(name="budget", help=help_, run=run, arguments=BudgetArguments, decides=True)
 
 
 def _buttons(waiting: Waiting) -> tuple[Button, ...]:

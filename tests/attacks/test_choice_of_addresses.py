@@ -7,6 +7,7 @@ import pytest
 
 from channels.message import Quoted
 from tests.attacks.obedient import World, world
+from tests.attacks.test_what_commands_read import run
 from tests.bot.background.test_due_times import settle
 from tests.standins.script import Call
 from tests.standins.web_server import Said
@@ -80,7 +81,9 @@ async def test_sub_agents_count_with_the_conversation_that_started_them(tmp_path
         await spell(made, "31")
         turns = made.hark.service.parts.store.turns
         own = "agent:main:telegram:direct:1"
-        assert await turns.followed(f"{own}:subagent:x:subagent:y") == await turns.followed(own) == {"127.0.0.1": 2}
+        counted = await turns.followed(f"{own}:subagent:x:subagent:y")
+        assert counted == await turns.followed(own)
+        assert counted["127.0.0.1"] == 2
 
 
 async def test_what_a_person_names_is_read_as_often_as_they_like(tmp_path: Path) -> None:
@@ -90,6 +93,17 @@ async def test_what_a_person_names_is_read_as_often_as_they_like(tmp_path: Path)
             made.model.add(fetch(made, f"/digit/{one}"))
         await made.say("read " + " ".join(f"{made.web.at}/digit/{one}" for one in DIGITS))
         assert (arrived(made), made.questions()) == (DIGITS, [])
+
+
+async def test_what_a_person_names_spells_no_word_either(tmp_path: Path) -> None:
+    """A page that says something else each time is asked for again."""
+    async with world(tmp_path) as made:
+        made.web.pages["/digit/1"] = Said(b"no", "text/plain", status=404)
+        for number in range(30):
+            made.model.add(fetch(made, "/digit/1"), run(f"echo {number}"))
+        made.model.tolerate("unused")
+        await made.say(f"read {made.web.at}/digit/1")
+        assert (len(arrived(made)), len(made.questions())) == (20, 1)
 
 
 async def test_what_was_passed_on_is_no_word_of_a_person(tmp_path: Path) -> None:

@@ -113,6 +113,21 @@ async def test_a_call_that_is_asked_again(tmp_path: Path) -> None:
         asked(made)
 
 
+@pytest.mark.parametrize(
+    ("aim", "more"), [("change", {"ask": "always", "ask_fallback": "allowlist"}), ("host", {"ask_fallback": "full"})]
+)
+async def test_what_nobody_decides_does_not_run_beside_an_order(tmp_path: Path, aim: str, more: dict[str, str]) -> None:
+    async with world(tmp_path, {"tools": {"exec": {"in_sandbox": "allow", **more}}}) as made:
+        made.put("letter.txt", order(aim))
+        made.model.add(Call("read", {"path": "letter.txt"}))
+        await made.say("what does it say?")
+        asked(made, aim)
+        since = len(made.hark.events)
+        made.hark.time.advance(100_000)
+        await made.ended(since)
+        assert not AIMS[aim].happened(made)
+
+
 async def test_what_the_bot_wrote_from_another_conversation(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         made.model.add("Hello.")

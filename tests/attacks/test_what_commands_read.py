@@ -98,3 +98,12 @@ async def test_what_a_person_allowed_for_good_is_no_rule_of_the_operator(tmp_pat
         made.put("letter.txt", order("granted"))
         made.model.orders["granted"] = run("touch granted", "host", timeout_seconds=9)
         assert len(await does(made, run("cat letter.txt"))) == 1
+
+
+@pytest.mark.parametrize("more", [{"needs": "work"}, {"needs": "network"}, {"env": {"A": "1"}}, {"cwd": "clone"}])
+async def test_what_a_command_has_printed_gives_it_no_more_than_it_had(tmp_path: Path, more: dict[str, Any]) -> None:
+    async with world(tmp_path) as made:
+        made.put("clone/letter.sh", "")
+        made.put("letter.sh", f"echo {order('again')}")
+        made.model.orders["again"] = run("sh letter.sh", **{"needs": "work", **more})
+        assert len(await does(made, run("sh letter.sh", "look" if more.keys() == {"needs"} else "work"))) == 1

@@ -67,6 +67,12 @@ FAULTS: tuple[Fault, ...] = (
         f"{_READ}no_command_asks_again_because_of_what_it_has_printed",
     ),
     fault(
+        "acts/output-of-a-command-covers-it-at-any-level",
+        "_same",
+        code("[parameters.command, A, B, C]", "[parameters.command]"),
+        f"{_READ}what_a_command_has_printed_gives_it_no_more_than_it_had",
+    ),
+    fault(
         "acts/a-known-path-is-a-known-content",
         "KnownFiles._has_unknown",
         code("(path, A) not in known", "False"),

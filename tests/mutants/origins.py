@@ -35,7 +35,7 @@ FAULTS: tuple[Fault, ...] = (
         "origins/commands-remember",
         "kept_of",
         code("(*KEPT_FOLDERS, _MEMORY)", "KEPT_FOLDERS"),
-        f"{_WAYS_AROUND}who_may_work_does_not_remember",
+        "tests/agent/sandbox/test_kept.py::test_what_is_missing_is_made_so_that_nobody_else_can",
     ),
     fault(
         "origins/files-bear-nothing",

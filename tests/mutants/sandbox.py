@@ -36,7 +36,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "sandbox/no-filter-of-calls",
         "Bubblewrap.launch",
-        code("filters.sockets(A)", "filters.sockets(True)"),
+        code("filters.sockets(A, looks=B)", "filters.sockets(True, looks=B)"),
         f"{_PROOF}where_the_machine_lets_it_each_holds",
     ),
     fault(
@@ -146,6 +146,18 @@ FAULTS: tuple[Fault, ...] = (
         "Background.made_meanwhile",
         code("(A & B).union(*C)", "frozenset().union(*C)"),
         "tests/agent/tools/test_background.py::test_a_repository_made_while_a_command_could_write_is_asked_about",
+    ),
+    fault(
+        "sandbox/kept-files-replaced-beside-a-command",
+        "_replace",
+        code("A in KEPT and B and C", "False"),
+        "tests/agent/tools/test_background.py::test_what_is_kept_stays_so_when_hark_changes_it_meanwhile",
+    ),
+    fault(
+        "sandbox/folders-above-a-worktree-renamed",
+        "kept_of",
+        code("(*repositories, *A)", "repositories"),
+        "tests/agent/sandbox/test_kept.py::test_a_folder_above_a_repository_cannot_be_renamed",
     ),
     fault(
         "sandbox/folder-by-its-name",

@@ -147,8 +147,39 @@ async def test_no_command_leads_the_git_of_others(run: Run, repository: Path) ->
 
 async def test_a_folder_above_a_repository_cannot_be_renamed(run: Run, repository: Path) -> None:
     git(repository, "init", "-q", "deep/er")
-    await run("mv deep d; mkdir -p deep; mv deep/er deep/e", needs="work")
+    git(repository, "worktree", "add", "-q", "tree")
+    await run("mv deep d; mkdir -p deep; mv deep/er deep/e; mv tree t", needs="work")
     assert await asyncio.to_thread((repository / "deep/er/.git/config").exists)
+    assert await asyncio.to_thread((repository / "tree/.git").exists)
+
+
+async def test_a_repository_of_another_name_is_kept_where_a_file_leads_to_it(run: Run, repository: Path) -> None:
+    """Worktrees of a bare repository, and `--separate-git-dir`; a file that leads anywhere else makes nothing there."""
+    room = repository.parent / "room"
+    git(room, "clone", "-q", "--bare", ".", "deep/bare")
+    git(room / "deep/bare", "worktree", "add", "-q", str(room / "tree"))
+    git(room, "init", "-q", "--separate-git-dir", "apart", "work")
+    for name, target in (("out", "../.."), ("plain", "../work"), ("nowhere", "x")):
+        (room / name).mkdir()
+        (room / name / ".git").write_text(f"gitdir: {target}\n")
+    attempts = (f"echo evil >> {one}/config; echo evil > {one}/hooks/evil" for one in ("deep/bare", "apart"))
+    await run("; ".join((*attempts, "mv apart a; mv deep d")), needs="work")
+    for one in (room / "deep/bare", room / "apart"):
+        assert "evil" not in await asyncio.to_thread((one / "config").read_text)
+        assert "evil" not in os.listdir(one / "hooks")
+    assert os.listdir(room / "work") == [".git"]
+    assert git(room / "tree", "status", "--short") == git(room / "work", "status", "--short") == ""
+
+
+def test_a_folder_that_cannot_be_looked_into_is_kept_as_a_whole(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that owns it could open it again, and change what leads git in there."""
+    (room / "deep/shut").mkdir(parents=True)
+    (room / "deep/shut").chmod(0)
+    if os.geteuid() == 0:  # who can look anywhere
+        monkeypatch.setattr("agent.sandbox.base._can_look", lambda name, above: name != "shut")
+    kept = kept_of(room, ())
+    assert (kept.files[-1], kept.above) == (room / "deep/shut", (room / "deep",))
+    (room / "deep/shut").chmod(0o700)
 
 
 def _use(room: Path) -> None:
@@ -245,7 +276,7 @@ def test_folders_that_lie_too_deep_are_no_crash(room: Path, depth: int) -> None:
     (room / "one/.git").mkdir(parents=True)
     with pytest.raises(OSError, match="lie too deep in each other"):
         kept_of(room, ())
-    assert repositories(room) == {room / "one/.git"}
+    assert repositories(room).keys() == {room / "one/.git"}
     subprocess.run(["rm", "-rf", str(room / "d")], check=True)
     assert kept_of(room, ()).repositories == (room / "one/.git",)
 
@@ -255,4 +286,4 @@ def test_repositories_of_any_kind_are_seen_except_those_of_other_rooms(repositor
     (repository / "linked").mkdir()
     (repository / "linked/.git").symlink_to("../nowhere")
     git(repository, "init", "-q", "people/ann/own")
-    assert repositories(repository) == {repository / name / ".git" for name in ("", "tree", "linked")}
+    assert repositories(repository).keys() == {repository / name / ".git" for name in ("", "tree", "linked")}

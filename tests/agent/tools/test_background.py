@@ -22,6 +22,7 @@ from agent.tools import background as limits
 from agent.tools.exec import ExecParameters
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process_tool import ProcessParameters
+from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes, run_allowed, soon
 from tests.agent.tools.commands import Commands, commands
 from tests.agent.tools.test_exec import Sight
@@ -351,14 +352,32 @@ async def test_a_repository_made_while_a_command_could_write_is_asked_about(
         await asyncio.to_thread(subprocess.run, ["git", "init", "-q", "new"], cwd=room, check=True)
         await soon((room / "new/.git/hooks/pre-commit").exists)
         (why,) = await asks()
-        assert why.startswith("`new` was made while a command in the background could write there")
+        assert why.startswith("`new` was made, or its configuration changed, while a command in the background could")
         assert await asks(needs="work") == (), "in the sandbox a hook does no harm"
+        await asyncio.to_thread(subprocess.run, ["git", "config", "a.b", "c"], cwd=room / "mine", check=True)
+        mine, _ = await asks()
+        assert mine.startswith("`mine` was made"), "git puts another file in the place of the one that is mounted"
         one.process.close_input()
         await made.until_told(1)
-        assert await asks() == (why,), "and it is remembered"
+        assert await asks() == (mine, why), "and it is remembered"
         await asyncio.to_thread(subprocess.run, ["git", "init", "-q", "later"], cwd=room, check=True)
-        assert await asks() == (why,)
+        assert await asks() == (mine, why)
         await asyncio.to_thread(shutil.rmtree, room / "new")
-        assert await asks() == ()
+        assert await asks() == (mine,)
     finally:
         await made.background.close(10)
+
+
+async def test_what_is_kept_stays_so_when_hark_changes_it_meanwhile(tmp_path: Path) -> None:
+    """A mount goes with the file on which it was, and another command could hold the temporary file open."""
+    if choose("bubblewrap").sandbox is None:
+        pytest.skip("bubblewrap does not hold here")
+    async with some(tmp_path, sandbox="bubblewrap", in_sandbox="allow") as it:
+        name = await it.start(f"echo begun; {WAITS}; echo evil >> AGENTS.md; echo tried", needs="work")
+        await it.polled(name, "begun")
+        await Workspace(tmp_path).write("AGENTS.md", b"a long one", "overwrite")
+        await Workspace(tmp_path).write("AGENTS.md", b"mine", "overwrite")
+        await asyncio.to_thread((tmp_path / "pipe").write_text, "go\n")
+        assert "Read-only" in await it.polled(name, "tried")
+        assert (tmp_path / "AGENTS.md").read_text() == "mine"
+        assert not (tmp_path / ".hark-write.tmp").exists()

@@ -143,6 +143,7 @@ def test_nothing_is_loaded_before_a_page_is_read() -> None:
         ("https://evil.test/a", {"evil.test": 3}, "follow"),
         ("https://x7.evil.test:8443/a", {"evil.test": 3}, "follow"),
         ("https://EVIL.test./a", {"evil.test": 3}, "follow"),
+        ("https://evil\u3002test/a", {"evil.test": 3}, "follow"),
         ("https://b.co.uk/a", {"a.co.uk": 3}, "look"),
         ("https://x.b.co.uk/a", {"b.co.uk": 3}, "follow"),
         ("http://10.9.8.7/a", {"10.9.8.7": 3}, "follow"),

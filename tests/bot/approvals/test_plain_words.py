@@ -263,7 +263,10 @@ async def test_y_a_and_n_in_the_terminal(tmp_path: Path) -> None:
             assert hark.stored.approvals("state", approval_id=ident) == [(verdict,)]
 
 
-@pytest.mark.parametrize("text", ["y", "yes", "a", "👍", "n", "1", "/approve once", "!approve {} once", "/answer {} y"])
+@pytest.mark.parametrize(
+    "text",
+    ["y", "yes", "a", "👍", "n", "1", "/approve once", "!approve {} once", "/answer {} y", "/budget more"],
+)
 async def test_what_a_program_says_in_the_session_of_the_terminal_decides_nothing(tmp_path: Path, text: str) -> None:
     config = {"channels": {"console": {"enabled": True}}}
     async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:

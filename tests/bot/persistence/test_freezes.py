@@ -207,8 +207,8 @@ async def test_no_beat_and_no_job_is_fired(what: What, store: Store) -> None:
 async def test_a_fired_beat_is_passed_over_and_people_are_not(store: Store) -> None:
     await accept(store, "beat", kind=InboundKind.WAKE)
     await freeze(store, "beats")
-    await accept(store, "one")
     assert await store.turns.claim(KEY, "one", answering, background=True) is None
+    await accept(store, "one")
     turn = await claim(store)
     assert [one.text for one in turn.messages] == ["one"]
 
