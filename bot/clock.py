@@ -39,6 +39,16 @@ class Clock:
         return moment.strftime("%a %Y-%m-%d %H:%M %Z")
 
 
+async def unless(event: asyncio.Event, waiting: Awaitable[object]) -> None:
+    """Wait, at most until an event is set."""
+    both = [asyncio.ensure_future(one) for one in (waiting, event.wait())]
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in both:
+            one.cancel()
+
+
 def moment(at: int) -> str:
     """Milliseconds since the epoch as ISO 8601 in UTC, such as 2026-01-31T12:00:00.250Z."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"

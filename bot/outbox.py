@@ -6,23 +6,23 @@ itself. Deliveries wait in the store: memory holds one for each conversation tha
 
 import asyncio
 import contextlib
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import structlog
 
 from agent.hooks import NO_HOOKS, Hooks
 from bot import wording
-from bot.clock import Clock
+from bot.clock import Clock, unless
 from bot.hooks.sending import SENDING, SENT, forbids, sent
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StoreUnavailable
 from bot.replies.cutting import notice
+from bot.replies.manner_words import given_up
 from bot.store.store import Store
 from bot.store.writer import once_available
 from bot.voice.speech import Speech
@@ -42,6 +42,7 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
+from channels.receiver import digest_of
 from channels.sources import Source, missed, refused, sentence
 
 log = structlog.get_logger()
@@ -60,11 +61,10 @@ class _Conversation:
     task: "asyncio.Task[None] | None" = None  # None while the conversation is reserved
     # A delivery that is stored as `sending` already and is sent first.
     begun: Delivery | None = None
-    more: bool = False  # something was planned meanwhile
+    more: asyncio.Event = field(default_factory=asyncio.Event)  # something was planned meanwhile
     # A call is under way, and its task must not be cancelled before the outcome is stored.
     calling: bool = False
-    # The task waits for the channel, perhaps for long.
-    waiting: bool = False
+    waiting: bool = False  # for the channel, perhaps for long
 
 
 class Outbox:
@@ -239,7 +239,7 @@ class Outbox:
 
     def _serve_by(self, channel: Channel, conv_id: int) -> None:
         if conv_id in self._conversations:
-            self._conversations[conv_id].more = True
+            self._conversations[conv_id].more.set()
         elif not self._closing and channel in self._channels:
             self._start(_Conversation(channel, conv_id))
 
@@ -250,7 +250,7 @@ class Outbox:
 
     def _left(self, conversation: _Conversation) -> None:
         del self._conversations[conversation.conv_id]
-        if conversation.more:
+        if conversation.more.is_set():
             self._serve_by(conversation.channel, conversation.conv_id)
 
     async def _work(self, conversation: _Conversation) -> None:
@@ -299,10 +299,10 @@ class Outbox:
         """Return what is next: at once if its outcome is unknown, else when time and rate limit allow; None: none."""
         waited = 0
         while not self._closing and conversation.channel in self._channels:
-            conversation.more = False
+            conversation.more.clear()
             following = await self._store.deliveries.next(conversation.conv_id)
             if following is None:
-                if conversation.more:
+                if conversation.more.is_set():
                     continue
                 return None
             if following.state is DeliveryState.UNKNOWN:
@@ -311,14 +311,15 @@ class Outbox:
                 await self._clock.sleep(_PAUSE)
                 continue
             wait = 0.0
-            if following.delivery_id != waited:  # wait once, because the clock may be set back meanwhile
+            reacts = following.action is Action.REACT
+            if reacts or following.delivery_id != waited:  # wait once, because the clock may be set back meanwhile
                 waited = following.delivery_id
                 wait = min(following.not_before - self._clock.now(), following.longest) / 1000
             if wait <= 0 and not following.unpaced:
                 wait = conversation.channel.pass_limit(following.place)
             if wait <= 0:
                 return following
-            await self._clock.sleep(wait)
+            await (unless(conversation.more, self._clock.sleep(wait)) if reacts else self._clock.sleep(wait))
         return None
 
     async def _deliver(self, conversation: _Conversation, delivery: Delivery, *, forbidden: bool) -> SendResult | None:
@@ -361,7 +362,7 @@ class Outbox:
         """Store a result; try until the store can write or the outbox closes. said: what its conversation is told."""
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source.key, result=type(result).__name__, reason=result.reason)
-        told = None
+        told = given_up(delivery, result.lost, self.notice) if isinstance(result, Sent) and result.lost else None
         if isinstance(result, Refused) and delivery.action is Action.EDIT and delivery.unless:  # of an undo
             said = wording.not_taken_off(result.reason)
         if said:
@@ -389,8 +390,7 @@ class Outbox:
     def _refusal(self, delivery: Delivery, result: Refused) -> Source:
         """Return the source of a notice about a refused message: one per hour, platform, and reason but its numbers."""
         name = re.sub(r"\d+", "", f"{delivery.place.channel}: {result.reason}")
-        kind = hashlib.sha256(name.encode()).hexdigest()[:16]
-        return refused(kind, self._clock.now() // _HOUR)
+        return refused(digest_of(name), self._clock.now() // _HOUR)
 
     def to_owner(
         self, source: Source, text: str, buttons: tuple[Button, ...] = (), *, both: bool = False

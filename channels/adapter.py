@@ -11,14 +11,18 @@ from weakref import WeakValueDictionary
 
 from channels.base import Health, Sink, Times
 from channels.failures import ApiError, Rates, Trouble
+from channels.manners import Manner, plainer
 from channels.message import ChatKind, Place
-from channels.outgoing import Delivery, Elsewhere, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, Elsewhere, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.receiver import Receiver
 from channels.settings import AccountSection
 
 _MINUTE = 60.0
 # The share of all calls that may have been made when a frame of a preview is; the rest is for what people wait for.
 _FOR_FRAMES = 0.75
+# Behind the id of a chat: the key that is held while the platform takes no signs there, such as typing or a reaction.
+# A 429 of a sign delays no message.
+SIGNS = " signs"
 
 
 class Adapter:
@@ -75,23 +79,30 @@ class Adapter:
 
     async def send(self, delivery: Delivery) -> SendResult:
         """See `channels.base.Channel`."""
+        lost: list[Manner] = []
         async with self._lock(delivery.place):
             try:
-                sent = await self._carry_out(delivery)
-            except ApiError as error:
-                return self._result(error, delivery)
+                while True:
+                    try:
+                        sent = await self._carry_out(delivery)
+                        break
+                    except ApiError as error:
+                        if (step := plainer(delivery, error)) is None:
+                            return self._result(error, delivery)
+                        delivery, manner = step
+                        lost.append(manner)
             except (ValueError, TypeError, KeyError, OSError) as error:
                 return Refused(f"it cannot be sent: {getattr(error, 'strerror', None) or error}")
             finally:
                 self._limits.ended(delivery.place.chat)
         self._unreached.failures = 0
-        return sent if isinstance(sent, Elsewhere) else Sent(sent)
+        return sent if isinstance(sent, Elsewhere) else Sent(sent, tuple(lost))
 
     async def react(self, place: Place, target: str, emoji: str, before: str) -> None:
         """See `channels.base.Channel`."""
-        if self._limits.held(place.chat) == 0:
+        if self._limits.held(place.chat + SIGNS) == 0:
             error = await self._best_effort(place, self._react(place, target, emoji, before))
-            self._limits.hold(place.chat, error.retry_after if error else 0.0)
+            self._limits.hold(place.chat + SIGNS, error.retry_after if error else 0.0)
 
     async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
         """See `react`. Raises ApiError."""
@@ -106,7 +117,9 @@ class Adapter:
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         """The outcome of a send that failed."""
-        self._limits.hold(delivery.place.chat, error.retry_after)
+        self._limits.hold(delivery.place.chat + SIGNS, error.retry_after)
+        if delivery.action is not Action.REACT:
+            self._limits.hold(delivery.place.chat, error.retry_after)
         match error.trouble:
             case Trouble.FLOOD:
                 return NotSent(error.retry_after, error.reason)

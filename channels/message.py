@@ -4,7 +4,7 @@ Adapters make these from the platform's payloads with the functions below, `bot/
 store keeps them as JSON. Nothing of a platform's own event goes further than the adapter that received it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -95,17 +95,20 @@ class Attachment:
     size: int = 0
     # Whether it is a voice message: the sender's own words, unless the message passes them on.
     spoken: bool = False
+    # Of a file of `InboundMessage.files` that is of another message: the id of who sent it, or "unknown".
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """A text that a message quotes or forwards."""
+    """A message that another one quotes, replies to or forwards. The files of a forwarded one are the message's own."""
 
     # The name of its author as the platform shows it.
     author: str
     text: str
     # Whether the bot itself wrote it.
     by_me: bool = False
+    attachments: tuple[Attachment, ...] = ()
 
 
 # `answered`: the words are the answer to a question. `ask`: they decide nothing, so who wrote them is asked whether the
@@ -144,6 +147,10 @@ class InboundMessage:
     replied: Quoted | None = None
     replied_by: Origin | None = None
     forwarded: Quoted | None = None
+    # The files of what was written before it and not to the bot, set by the store when a turn takes it.
+    overheard: tuple[Attachment, ...] = ()
+    # Of an edit, when the message was sent that it changes, by the platform's clock; 0: unknown.
+    first_sent_at: int = 0
     # What a program tells the model beside its message, for this message alone.
     extra_context: str = ""
     # Where the text of an event, a beat or a job came from, as JSON; empty: it is the service's or an owner's.
@@ -174,6 +181,15 @@ class InboundMessage:
         """Whether a person wrote it on a platform or in the terminal, so that an answer to this place reaches them."""
         reached = self.origin.place.kind is not ChatKind.API and not self.origin.outside
         return self.kind not in BACKGROUND and reached
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """Its files, and behind them those that it refers to: of what it replies to, and of what was overheard."""
+        if self.replied is None:
+            return (*self.attachments, *self.overheard)
+        by = (self.replied_by.sender if self.replied_by else "") or "unknown"
+        replied = (replace(file, spoken=False, by=by) for file in self.replied.attachments)
+        return (*self.attachments, *replied, *self.overheard)
 
     @property
     def by_hand(self) -> bool:

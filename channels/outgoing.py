@@ -175,6 +175,8 @@ class Sent:
 
     # The platform's id of the message; empty where there is none.
     platform_id: str = ""
+    # The manners (`channels.manners.Manner`) that the platform refused and that were given up.
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

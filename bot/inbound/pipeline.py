@@ -29,6 +29,7 @@ from channels.message import (
     BACKGROUND,
     CARRIED_OUT,
     CLAIMED,
+    Attachment,
     ChatMoved,
     InboundKind,
     InboundMessage,
@@ -165,6 +166,8 @@ class Pipeline:
         message = item.message
         if isinstance(answer, Fresh):
             self.outbox.send(answer.said)
+            if item.anew is not None and answer.became is item.anew.message:
+                item = item.anew
             message = answer.became or message
             if answer.waits_for is not None:
                 self.waits(answer.waits_for, answer.seq, message)
@@ -208,12 +211,19 @@ class Pipeline:
 def unsecret(message: InboundMessage, clean: Callable[[str], str]) -> InboundMessage:
     """Return a message without secrets in its words, in those that it quotes, and in the names of its files."""
     texts = [message.text, message.extra_context, *(one.name for one in message.attachments)]
-    texts += [one.text for one in (message.replied, message.forwarded) if one]
+    quoted = [one for one in (message.replied, message.forwarded) if one]
+    for one in quoted:
+        texts += [one.text, *(file.name for file in one.attachments)]
     if clean(whole := "\n".join(texts)) == whole:
         return message
+
+    def named(files: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        return tuple(replace(one, name=clean(one.name)) for one in files)
+
     replied, forwarded = (
-        replace(one, text=clean(one.text)) if one else None for one in (message.replied, message.forwarded)
+        replace(one, text=clean(one.text), attachments=named(one.attachments)) if one else None
+        for one in (message.replied, message.forwarded)
     )
-    files = tuple(replace(one, name=clean(one.name)) for one in message.attachments)
+    files = named(message.attachments)
     text, context = clean(message.text), clean(message.extra_context)
     return replace(message, text=text, replied=replied, forwarded=forwarded, extra_context=context, attachments=files)

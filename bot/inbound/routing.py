@@ -17,13 +17,15 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.inbox import AcceptedMessage
 from bot.replies.reactions import acknowledge
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted, message_key
 from channels.outgoing import Button, Planned
 from channels.settings import AccountSection
 from channels.sources import Source, sentence
 
 # Milliseconds within which the next part of a message comes (an album, a long paste).
 PARTS_DELAY = 500
+# Milliseconds after which a message can no longer be made one to the bot by an edit.
+NAMED_WITHIN = 24 * 3_600_000
 # Bytes kept of the one message that is kept of an unknown sender.
 STRANGER_LIMIT = 4096
 # What the button sends with which people begin, and a question behind it; what a link brings along there is one word.
@@ -92,8 +94,21 @@ class Routing:
         if message.kind in (InboundKind.MESSAGE, InboundKind.EDIT):
             accepted = replace(accepted, queue=queueing.rule(queue, self.notice, is_owner=is_owner, joins=self.joins))
         if message.kind is InboundKind.EDIT:
-            accepted = replace(accepted, offer=self._offer(message))
+            accepted = replace(accepted, offer=self._offer(message), anew=self._anew(message))
         return self._held(accepted) if reason is Cause.PAIRING else accepted
+
+    def _anew(self, edit: InboundMessage) -> AcceptedMessage | None:
+        """What becomes of a message in a group that names the bot since it was edited; None: it does not.
+
+        One that was sent long ago may have named it before, and its row may be gone.
+        """
+        origin = edit.origin
+        if origin.place.kind is ChatKind.DIRECT or not 0 <= edit.sent_at - edit.first_sent_at < NAMED_WITHIN:
+            return None
+        key = message_key(origin.place.chat, origin.message_id)
+        anew = self.decide(replace(edit, kind=InboundKind.MESSAGE, event_key=key))
+        named = anew.state == "waiting" and anew.follows is None
+        return replace(anew, delay=0, gathers=False) if named else None
 
     def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
         """What is planned with it: a sign that it was seen; to an edit, what becomes of it if it comes too late."""
@@ -167,11 +182,12 @@ def _asking(origin: Origin) -> InboundMessage:
 def _patience(message: InboundMessage, debounce: int) -> int:
     """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
 
-    debounce: for plain words. The parts of one message wait for each other in any case.
+    debounce: for plain words, and for files without any. The parts of one message wait for each other in any case.
     """
     if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
         return 0
-    return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
+    whole = message.attachments and message.text  # else the words for its files may follow
+    return max(0 if whole else debounce, PARTS_DELAY if message.part_of else 0)
 
 
 def _bounded(message: InboundMessage, reason: Cause) -> InboundMessage:

@@ -46,7 +46,6 @@ class Threads:
     def _shown(self, message: InboundMessage) -> InboundMessage:
         """A line as the model may see it: of who is not let in, that there was one."""
         if not self.may_show(message.origin):
-            return replace(message, text=wording.NOT_SHOWN, origin=replace(message.origin, sender_name=""))
-        passed_on = message.forwarded.text if message.forwarded else ""
-        files = " ".join(f"[{file.kind}]" for file in message.attachments)
-        return replace(message, text=message.text or passed_on or files)
+            origin = replace(message.origin, sender_name="")
+            return replace(message, text=wording.NOT_SHOWN, origin=origin, attachments=(), forwarded=None)
+        return message

@@ -74,6 +74,8 @@ class AcceptedMessage:
     # Planned instead of `say` while an earlier code of the sender is valid.
     kept: tuple[Planned, ...] = ()
     notice: OwnerNotice | None = None
+    # Of an edit: how its message is stored if it was not for the bot before, which the edit has changed.
+    anew: "AcceptedMessage | None" = None
     # The history before the message is not read yet: it is held until the history is released.
     behind: bool = False
     # None if the message waits for a turn of its own in any case.

@@ -70,6 +70,10 @@ class Media:
         say: tells people a sentence, once per source.
         """
         found = [(message, n, file) for message in turn.messages for n, file in enumerate(message.attachments)]
+        for message in turn.messages:  # behind what was sent to it
+            if message.replied or message.overheard:
+                sent = len(message.attachments)
+                found += [(message, n, file) for n, file in enumerate(message.files[sent:], sent)]
         own = [entry for entry in context.entries if entry.turn_id == turn.turn_id]
         if not found or any(entry.message.mark is Mark.FILES for entry in own):
             return None
@@ -91,7 +95,8 @@ class Media:
                 words = None
                 if self._transcriber is not None and (file.spoken or file.kind == "audio"):
                     words, told = await self._heard(workspace, file, path, content, until + HEARING)
-                    await say(sentence("heard", path), told)
+                    if n < len(message.attachments):
+                        await say(sentence("heard", path), told)
                 if is_document(content):
                     await shown.document(file, path, content)
                 else:
@@ -255,10 +260,10 @@ def folder_of(session_key: str) -> str:
 
 
 def saved_as(session_key: str, message: InboundMessage, n: int) -> str:
-    """Return the path under which the n-th file of a message is saved: unique, and the same for every attempt."""
+    """Return the path under which the n-th of `message.files` is saved: unique, and the same for every attempt."""
     place = message.origin.place
     key = hashlib.sha256("\n".join((place.channel, place.account, message.event_key)).encode()).hexdigest()[:12]
-    return f"{folder_of(session_key)}/{key}-{n}-{_safe_name(message.attachments[n])}"
+    return f"{folder_of(session_key)}/{key}-{n}-{_safe_name(message.files[n])}"
 
 
 def _safe_name(file: Attachment) -> str:
@@ -271,7 +276,8 @@ def _safe_name(file: Attachment) -> str:
 
 
 def _called(file: Attachment) -> str:
-    return f"{named(file.name)}: {file.kind}" if file.name else file.kind
+    called = f"{named(file.name)}: {file.kind}" if file.name else file.kind
+    return f"of the message replied to or of one before: {called}" if file.by else called
 
 
 def _text(content: bytes) -> str | None:

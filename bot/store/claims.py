@@ -5,7 +5,7 @@ A turn that was cut and waits to go on comes before the oldest message of its se
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from bot.store.database import Database
 from bot.store.indexes import NEXT, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
-from channels.message import BACKGROUND, SEVERAL, ChatKind, InboundKind, InboundMessage, Place
+from channels.message import BACKGROUND, SEVERAL, Attachment, ChatKind, InboundKind, InboundMessage, Place
 from channels.session_key import beats_of, begins_anew, console_key, is_main
 
 # Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
@@ -40,6 +40,7 @@ Stale = Callable[[Place, int, int], bool]
 # A message of the inbox: its seq, the message, and when it was accepted (milliseconds).
 _Row = tuple[int, InboundMessage, int]
 
+FILES_OVERHEARD = 5  # the most that are shown with a message, the newest
 # The number of gathered messages that one turn takes at most.
 GATHERED = 50
 # The same value for all messages that are taken together: those of a sender that are ready at the same time, and all
@@ -248,7 +249,7 @@ class Claims(Subject):
     def _show(
         self,
         db: sqlite3.Connection,
-        taken: Iterable[_Row],
+        taken: list[_Row],
         turn_id: str,
         session_key: str,
         transcript_id: str,
@@ -257,7 +258,7 @@ class Claims(Subject):
         """Give messages to a turn and write a user line for each; the parts of one message become one line."""
         lines = []
         shared = is_main(session_key)
-        for _, found in groupby(taken, _part):
+        for _, found in groupby(tuple(taken), _part):
             parts = list(found)
             for seq, _, _ in parts:
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
@@ -265,6 +266,11 @@ class Claims(Subject):
             line = replace(self._compose(message, parts[0][2], before), origins=_origins(db, message, shared, before))
             if around := history.overheard_before(db, message, transcript_id):
                 origins = (*line.origins, Provenance("person", "others who wrote here"))
+                if files := _files(around, message):
+                    origins += tuple(Provenance("file", one.name) for one in files)
+                    seq, first, at = parts[0][0], replace(parts[0][1], overheard=files), parts[0][2]
+                    taken[taken.index(parts[0])] = (seq, first, at)  # and after a crash as well:
+                    db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(first), seq))
                 line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts), origins=origins)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
             if any(message.kind not in BACKGROUND for _, message, _ in parts):
@@ -307,6 +313,16 @@ def _part(row: _Row) -> tuple[str, object]:
     """Return a key that is the same for all parts of one message, and for no other message."""
     seq, message, _ = row
     return message.origin.sender, message.part_of or seq
+
+
+def _files(around: Sequence[InboundMessage], message: InboundMessage) -> tuple[Attachment, ...]:
+    """Return the files of what was overheard that are shown: the newest, and those that a thread begins with."""
+    thread, known = message.origin.place.thread, {file.ref for file in message.files}
+    first, others = list[Attachment](), list[Attachment]()
+    for one in around:
+        files = [replace(file, spoken=False, by=one.origin.sender) for file in one.attachments if file.ref not in known]
+        (first if one.origin.message_id == thread else others).extend(files)
+    return (*first, *others[-FILES_OVERHEARD:])
 
 
 def joined(parts: Sequence[InboundMessage]) -> InboundMessage:
@@ -390,5 +406,6 @@ def _origins(
             found += [Provenance("person", quoted.author or "somebody else")] if replied is None else replied
     if (passed_on := message.forwarded) is not None:
         found.append(Provenance("person", passed_on.author or "somebody else"))
-    found += [Provenance("file", one.name) for one in message.attachments if not one.spoken]
+    files = message.files if message.replied or message.overheard else message.attachments
+    found += [Provenance("file", one.name) for one in files if not one.spoken]
     return tuple(found)

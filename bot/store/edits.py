@@ -21,7 +21,8 @@ CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 # Condition for events, among the rows of which a turn is told.
 IS_EVENT = f"event_key GLOB '{TOLD}*'"
 NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
-_UNSEEN = ("waiting", "steering", "held")
+# The states of a message that no model has seen.
+UNSEEN = ("waiting", "steering", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,12 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
         return _dropped(item, Cause.NOTHING_CHANGED)
-    if edited and state in _UNSEEN:
+    if edited and state in UNSEEN:
         words = words or replace(message, kind=InboundKind.MESSAGE)
         words = replace(words, text=message.text, attachments=message.attachments)
         db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(words), last))
         return _dropped(item, Cause.REPLACED)
-    if not edited and state in _UNSEEN:
+    if not edited and state in UNSEEN:
         db.execute("UPDATE inbox SET state='withdrawn', turn_id=NULL WHERE seq=?", (last,))
         if last == seq:
             return _dropped(item, Cause.WITHDREW)
@@ -75,6 +76,20 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         return Change(item, "waiting", conv_id, told=True)
     db.execute(f"UPDATE inbox SET reason='{Cause.NOTED}' WHERE conv_id=? AND message_id=? AND {UNNOTED}", about)
     return Change(replace(item, reason=Cause.TO_BE_NOTED), "done", conv_id)
+
+
+def is_new(db: sqlite3.Connection, message: InboundMessage) -> bool:
+    """Return whether a message was never accepted, in whatever state."""
+    place = message.origin.place
+    known = "SELECT 1 FROM inbox WHERE channel=? AND account=? AND event_key=?"
+    return db.execute(known, (place.channel, place.account, message.event_key)).fetchone() is None
+
+
+def knows_more(copy: InboundMessage, first: InboundMessage) -> bool:
+    """Return whether a copy of a message has files or words that the first one lacks, and all of its words."""
+    files = len(copy.attachments) > len(first.attachments)  # their addresses may change
+    more = files or len(copy.text) > len(first.text) or (copy.forwarded is not None and first.forwarded is None)
+    return more and copy.text.startswith(first.text)
 
 
 def _dropped(item: AcceptedMessage, reason: Cause) -> Change:

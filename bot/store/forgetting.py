@@ -129,9 +129,10 @@ class Forgetting(Subject):
         db.execute(f"DELETE FROM turn WHERE session_key {_OWN}", (own,))
         db.execute(f"DELETE FROM transcript WHERE session_key {_OWN}", (own,))
         _delete_places(db, whom, direct)
+        files = _referred(db, whom, saved_as)  # which are named by the id that goes now
         _unname(db, whom, own)
         others = [(key, one) for key, one in messages if key and key not in whom.sessions]
-        files = {(key, saved_as(key, one, n)) for key, one in others for n in range(len(one.attachments))}
+        files |= {(key, saved_as(key, one, n)) for key, one in others for n in range(len(one.files))}
         _, before = _noted(db, whom)
         touched = Touched(transcripts_of_others, before.sessions | theirs.sessions, before.files | files)
         _note(db, whom, touched)
@@ -188,6 +189,27 @@ def _messages(db: sqlite3.Connection, whom: Whom) -> list[tuple[str, InboundMess
         (whom.channel, whom.sender),
     ).fetchall()
     return [(key, message) for key, payload, seq in found if (message := codec.read_inbound(payload, seq)) is not None]
+
+
+def _referred(db: sqlite3.Connection, whom: Whom, saved_as: SavedAs) -> set[tuple[str, str]]:
+    """Return the files of the person that were saved for messages of others, which name them no longer."""
+    found = db.execute(
+        "SELECT session_key, payload, seq FROM inbox WHERE channel=? AND sender<>? AND session_key IS NOT NULL"
+        " AND json_valid(payload)"
+        " AND (instr(payload, '\"by\":' || json_quote(?)) OR payload ->> '$.replied_by.sender'=?)",
+        (whom.channel, whom.sender, whom.sender, whom.sender),
+    ).fetchall()
+    files = set()
+    for key, payload, seq in found:
+        message = codec.read_inbound(payload, seq)
+        if message is None:
+            continue
+        files |= {(key, saved_as(key, message, n)) for n, one in enumerate(message.files) if one.by == whom.sender}
+        kept = replace(message, overheard=tuple(one for one in message.overheard if one.by != whom.sender))
+        if kept.replied and kept.replied_by and kept.replied_by.sender == whom.sender:
+            kept = replace(kept, replied=replace(kept.replied, attachments=()))
+        db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(kept), seq))
+    return files
 
 
 def _names(db: sqlite3.Connection, whom: Whom, messages: Sequence[tuple[str, InboundMessage]]) -> set[str]:

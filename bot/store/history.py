@@ -19,7 +19,7 @@ from channels.message import SEVERAL, ChatKind, InboundKind, InboundMessage, Pla
 # The number of characters that are kept of an overheard message.
 LINE_LIMIT = 500
 # The same for the first message of a thread, which says what the thread is about.
-ROOT_LIMIT = 4000
+ROOT_LIMIT = 8000
 IS_BEHIND = f"state='held' AND reason='{Cause.BEHIND}'"
 # The value that the parts of one message have in common.
 PART_OF = "iif(json_valid(payload), json_extract(payload, '$.part_of'), '')"
@@ -135,7 +135,7 @@ def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> N
         return
     (thread,) = db.execute("SELECT thread FROM conversation WHERE conv_id=?", (conv_id,)).fetchone()
     text = _shortened(message, thread)
-    line = replace(message, text=text, attachments=(), replied=None, replied_by=None, forwarded=None)
+    line = replace(message, text=text, replied=None, replied_by=None, forwarded=None)
     line = message if message.part_of else line
     keep = "INSERT INTO overheard (conv_id, message_id, payload) VALUES (?,?,?) ON CONFLICT DO NOTHING"
     db.execute(keep, (conv_id, message.origin.message_id, codec.INBOUND.dump(line)))
@@ -191,5 +191,6 @@ def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript
 
 
 def _shortened(message: InboundMessage, thread: str) -> str:
-    """Return the text of an overheard message, shortened. thread: empty outside of threads."""
-    return message.text[: ROOT_LIMIT if message.origin.message_id == thread else LINE_LIMIT]
+    """Return the text of an overheard message, or what it passes on, shortened. thread: empty outside of threads."""
+    text = message.text or (message.forwarded.text if message.forwarded else "")
+    return text[: ROOT_LIMIT if message.origin.message_id == thread else LINE_LIMIT]

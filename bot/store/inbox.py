@@ -25,6 +25,8 @@ from channels.outgoing import Delivery, Planned
 
 # The kinds of messages that end a wait of gathered ones, or join it.
 _IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
+# Milliseconds within which another copy of a message may bring more of it to the run that has taken it.
+_TWIN = 60_000
 # The number of characters that are kept of an event that could not be read.
 UNREAD_LIMIT = 65_536
 
@@ -181,7 +183,7 @@ class Inbox(Subject):
             (place.channel, place.account, message.event_key),
         ).fetchone()
         if found and ((item.behind and not item.gathers) or not history.take_anew(db, found[0])):
-            return Duplicate(*found)
+            return self._copied(db, item, found, now)
         history.change_overheard(db, message)
         if message.kind in edits.CHANGES and item.state != "dropped":
             return self._change(db, item, now)
@@ -219,11 +221,42 @@ class Inbox(Subject):
         fresh = Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for, now)
         return replace(fresh, stopped=placed.stopped) if placed.stopped else fresh
 
+    def _copied(
+        self, db: sqlite3.Connection, item: AcceptedMessage, found: tuple[int, str | None, str | None], now: int
+    ) -> Fresh | Duplicate:
+        """Complete a message of which a later copy knows more; the first event about it may lack files and tables.
+
+        If a run has taken it, what the copy has more is a message of its own.
+        """
+        copy, seq = item.message, found[0]
+        asked = "SELECT state, payload, accepted_at FROM inbox WHERE seq=?"
+        state, payload, accepted_at = db.execute(asked, (seq,)).fetchone()
+        late = state not in edits.UNSEEN and (state not in ("taken", "done") or now - accepted_at > _TWIN)
+        if late or copy.kind is not InboundKind.MESSAGE or item.state in ("dropped", "overheard"):
+            return Duplicate(*found)
+        first = codec.read_inbound(payload, seq)
+        if first is None or not edits.knows_more(copy, first):
+            return Duplicate(*found)
+        names = {(one.name, one.size) for one in first.attachments}
+        rest = tuple(one for one in copy.attachments if (one.name, one.size) not in names)
+        if state in edits.UNSEEN:
+            files = (*first.attachments, *rest)
+            whole = replace(first, text=copy.text, attachments=files, forwarded=copy.forwarded or first.forwarded)
+            db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(whole), seq))
+            return Duplicate(*found)
+        text = copy.text.removeprefix(first.text).strip()
+        more = replace(copy, event_key=f"{copy.event_key}:more", text=text, attachments=rest)
+        return self._accept_message(db, replace(item, message=more, follows=None, say=()), now)
+
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         """Apply an edit or a deletion and store it, unless it is one of a stranger.
 
         A deletion of an unknown message is not stored: such events come from every channel that the bot can see.
         """
+        if item.anew is not None and edits.is_new(db, item.anew.message):
+            history.change_overheard(db, replace(item.message, kind=InboundKind.DELETE))
+            fresh = self._accept_message(db, item.anew, now)
+            return replace(fresh, became=fresh.became or item.anew.message) if isinstance(fresh, Fresh) else fresh
         made = edits.change(db, item)
         if item.state == "held":
             return Duplicate(0, None, None)

@@ -38,6 +38,11 @@ _IDEMPOTENT = (
 _TELLS = f"source_kind='{SourceKind.MISSED}'"
 # Why a delivery is not sent, by what denies it.
 _UNSENT = {"off": Cause.UNSENT, "rule": Cause.UNSENT, "hook": Cause.HOOK}
+# Whether a reaction, or one before it in its conversation, was put off; messages pass it.
+_PUT_OFF = (
+    "EXISTS (SELECT 1 FROM delivery AS before WHERE before.conv_id=delivery.conv_id AND before.action='react'"
+    " AND before.state='planned' AND before.not_before > 0 AND before.delivery_id<=delivery.delivery_id)"
+)
 # The longest pause between tries of an idempotent call without an answer, in seconds.
 _LONGEST_PAUSE = 60
 
@@ -51,7 +56,7 @@ class Deliveries(Subject):
         found = db.execute(
             f"SELECT {delivery_rows.COLUMNS} FROM delivery"
             f" WHERE conv_id=? AND {OPEN_DELIVERY} AND NOT (state='planned' AND {HELD_BACK})"
-            " ORDER BY delivery_id LIMIT 1",
+            f" ORDER BY action='react' AND {_PUT_OFF}, delivery_id LIMIT 1",
             (conv_id,),
         ).fetchone()
         return delivery_rows.read(found, rows.place_of(db, conv_id)) if found else None
@@ -128,7 +133,7 @@ class Deliveries(Subject):
     ) -> None:
         """T6: store the result of a call, and move a chat that has moved.
 
-        notice: planned for an owner if the message was refused. missed: see `Missed`.
+        notice: planned if the message was refused, or sent without its manners. missed: see `Missed`.
         """
         now = self._now()
         if isinstance(result, Elsewhere):
@@ -144,7 +149,8 @@ class Deliveries(Subject):
             )
             move_chat(db, moved)
         state, conv_id, when = _settle(db, delivery, result, now)
-        if state is DeliveryState.FAILED and notice is not None and delivery.source.kind is not SourceKind.REFUSED:
+        settled = state is DeliveryState.FAILED or isinstance(result, Sent)
+        if settled and notice is not None and delivery.source.kind is not SourceKind.REFUSED:
             rows.tell_owner(db, notice, now, besides=delivery.conv_id)
         if state is DeliveryState.UNCERTAIN:
             _remember(db, delivery.delivery_id)

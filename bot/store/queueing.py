@@ -70,7 +70,13 @@ def place(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int)
     ).fetchone()
     mode = own or rule.mode
     may = turn_id is not None and not background and not (rule.only_own and of_others)
-    if mode == "steer" and rule.joins and may and in_conv == conv_id and not (behind or message.attachments):
+    if (
+        mode == "steer"
+        and rule.joins
+        and may
+        and in_conv == conv_id
+        and not (behind or message.attachments or (message.replied and message.replied.attachments))
+    ):
         summing_up = db.execute(_COMPACTING, (turn_id, epoch)).fetchone() is not None
         if not summing_up:
             return Queued(replace(item, state="steering", turn_id=turn_id, delay=0, gathers=False))

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from channels.actions import Arguments
@@ -23,7 +24,6 @@ from channels.discord.calls import (
     exchange,
     open_thread,
     post,
-    unthreaded,
     webhook_of,
 )
 from channels.discord.events import snowflake_at
@@ -178,7 +178,7 @@ class DiscordChannel(Adapter):
                 raise
             if error.code != THREAD_EXISTS:  # the message is there: better an answer below it than none
                 log.warning("discord: no thread could be opened: %s", error.reason)
-                return await post(self._api, unthreaded(delivery))
+                raise replace(error, code="no thread") from None
         return await post(self._api, delivery)
 
 

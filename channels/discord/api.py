@@ -24,6 +24,7 @@ LONGEST_WAIT = 30.0
 _PIECE = 64 * 1024
 TOO_LARGE, THREAD_EXISTS = 40005, 160004
 _TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
+_SIGN = re.compile(r"/reactions/|/typing$")
 _PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
 _HINTS = {
     UNKNOWN_CHANNEL: "the channel is gone",
@@ -199,8 +200,8 @@ class Api(HTTPClient):
 
 async def _raise_failed(response: aiohttp.ClientResponse) -> None:
     """Raise ApiError before the library retries: a call that failed with 5xx may have been carried out, and a flood of
-    edits must not delay messages."""
-    if response.status == 429 and response.method == "PATCH":
+    edits or signs must not delay messages."""
+    if response.status == 429 and (response.method == "PATCH" or _SIGN.search(response.url.path)):
         response.close()
         raise _flood(response)
     if response.status >= 500:

@@ -73,15 +73,9 @@ async def post(api: Api, delivery: Delivery) -> str:
     if delivery.reply_to and delivery.reply_to != delivery.place.thread:
         message["message_reference"] = {"message_id": delivery.reply_to, "fail_if_not_exists": False}
     voice = await asyncio.to_thread(_voice, delivery.file) if delivery.file and delivery.file.says else {}
-    first = {**message, **voice, "flags": message.get("flags", 0) | voice["flags"]} if voice else message
-    try:
-        return await _upload(api, delivery, dict(first), "POST", MESSAGES, channel_id=channel)
-    except ApiError as error:
-        if not (voice or "message_reference" in message) or error.status not in (400, 403):
-            raise
-        # the bot may not reply to that message, or send voice messages there, so it sends an ordinary one
-        message.pop("message_reference", None)
-        return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
+    if voice:
+        message |= {**voice, "flags": message.get("flags", 0) | voice["flags"]}
+    return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
 
 
 def _voice(file: OutgoingFile) -> dict[str, Any]:

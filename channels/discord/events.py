@@ -30,6 +30,7 @@ _EPOCH = 1_420_070_400_000
 _SAID = (0, 19, 20, 23)
 _FORWARD = 1
 _VOICE_MESSAGE = 1 << 13
+_TEXT_DISPLAY = 10
 _MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:>]+):\d+)>")
 
 
@@ -66,10 +67,8 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
     reference = message.get("message_reference")
     reference = reference if isinstance(reference, dict) else {}
     forward = reference.get("type") == _FORWARD
-    snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
-    attachments = [file for part in (message, *snapshots) for file in _attachments(part, passed_on=part is not message)]
+    attachments, forwarded = _files(message), _forwarded(message, world)
     text, replied = text_of(message, world), message.get("referenced_message")
-    forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
     if not text and not attachments and not forwarded:
         return []
     users = [identity(one, "id") for one in objects(message, "mentions")]
@@ -80,7 +79,7 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
         kind=InboundKind.MESSAGE,
         text=text,
         sent_at=time_of(number),
-        attachments=tuple(attachments),
+        attachments=attachments,
         reply_to="" if forward else str(reference.get("message_id", "")),
         replied=_quoted(replied, world) if isinstance(replied, dict) else None,
         replied_by=_writer(replied, origin, world) if isinstance(replied, dict) else None,
@@ -107,7 +106,8 @@ def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
     found = []
     for one in read_message(fields, world):
         key = edit_key(one.origin.place.chat, one.origin.message_id, edited, one.text)
-        found.append(replace(one, event_key=key, kind=InboundKind.EDIT, sent_at=edited))
+        edit = replace(one, event_key=key, kind=InboundKind.EDIT, sent_at=edited, first_sent_at=one.sent_at)
+        found.append(edit)
     return found
 
 
@@ -148,14 +148,49 @@ def _typed(data: dict[str, Any], world: World) -> str:
 
 
 def text_of(message: dict[str, Any], world: World) -> str:
-    """The text of a message with readable names, and descriptions of polls, stickers and embeds."""
+    """The text of a message with readable names, and what stands beside it: polls, stickers, embeds, components.
+
+    A preview of a link, which Discord adds itself, is text only where there is no other.
+    """
     content = _readable(str(message.get("content") or ""), message, world)
-    parts = [content, *_described(message)]
-    if not any(parts):
-        parts = [
-            str(box[part]) for box in objects(message, "embeds") for part in ("title", "description") if box.get(part)
-        ]
+    parts = [content, *_described(message), *_components(message)]
+    boxes = objects(message, "embeds")
+    own = [box for box in boxes if box.get("type", "rich") == "rich"]
+    for box in own if any(parts) else boxes:
+        parts += _embedded(box)
     return whole("\n".join(filter(None, parts)))
+
+
+def _embedded(box: dict[str, Any]) -> Iterator[str]:
+    """The lines of an embed."""
+    author, footer = (part if isinstance(part, dict) else {} for part in (box.get("author"), box.get("footer")))
+    fields = (f"{one.get('name', '')}: {one.get('value', '')}" for one in objects(box, "fields"))
+    found = (author.get("name"), *map(box.get, ("title", "url", "description")), *fields, footer.get("text"))
+    yield from (str(one) for one in found if one)
+
+
+def _components(part: dict[str, Any]) -> Iterator[str]:
+    """The texts of components, which stand in place of the content where a message has them."""
+    inner = part.get("components")
+    for one in inner if isinstance(inner, list) else ():
+        if isinstance(one, dict):
+            if one.get("type") == _TEXT_DISPLAY:
+                yield str(one.get("content") or "")
+            yield from _components(one)
+
+
+def _snapshots(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages that one forwards."""
+    return [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
+
+
+def _forwarded(message: dict[str, Any], world: World) -> str:
+    return "\n".join(filter(None, (text_of(one, world) for one in _snapshots(message))))
+
+
+def _files(message: dict[str, Any]) -> tuple[Attachment, ...]:
+    parts = (message, *_snapshots(message))
+    return tuple(file for part in parts for file in _attachments(part, passed_on=part is not message))
 
 
 def _readable(content: str, message: dict[str, Any], world: World) -> str:
@@ -193,8 +228,11 @@ def _attachments(message: dict[str, Any], *, passed_on: bool) -> Iterator[Attach
 
 
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
-    author = an_object(message.get("author"), "referenced author")
-    return Quoted(author=name_of(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
+    author, files = an_object(message.get("author"), "referenced author"), _files(message)
+    text = "\n".join(filter(None, (text_of(message, world), _forwarded(message, world))))
+    text = text or " ".join(f"[{file.kind}]" for file in files)
+    name, mine = name_of(author, None), author.get("id") == world.me
+    return Quoted(author=name, text=text, by_me=mine, attachments=files)
 
 
 def _writer(message: dict[str, Any], below: Origin, world: World) -> Origin:

@@ -91,8 +91,9 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
             for one in messages:
                 if _is_it(one, world, delivery, str(wanted.get("content", ""))):
                     return Sent(str(one["id"]))
-            if len(messages) < _PAGE:
-                return absent
+            if len(messages) < _PAGE:  # it may stand in the channel, because the thread was refused
+                below = delivery.place.thread
+                return await found(api, world, unthreaded(delivery), again) if below else absent
             after = messages[-1]["id"]
     except ApiError as error:
         if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # the thread was never opened

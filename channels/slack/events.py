@@ -19,6 +19,8 @@ from channels.utf16 import whole
 EVENTS = ("app_mention", "message")
 # The subtypes of messages that somebody wrote.
 _SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
+# What Slack writes as the fallback of an attachment of blocks.
+_NOTHING = "[no preview available]"
 _TS = re.compile(r"\d{1,11}\.\d{6}")
 
 
@@ -64,10 +66,11 @@ def unread(body: Any, known: Known, error: Exception) -> Incoming:
 
 def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, known: Known) -> list[Incoming]:
     """A message or an edit; nothing when it has no content."""
-    text = event.get("text") or markup_of(event.get("blocks"))
+    text = _text(event)
     shared, others = _attached(event)
-    text = text or "\n".join(filter(None, map(_attached_words, others)))
-    attachments = tuple(_file(file) for file in event.get("files") or () if file.get("mode") != "tombstone")
+    text = "\n".join(filter(None, (text, *map(_attached_words, others))))
+    files = {file.get("id"): file for one in (event, *shared, *others) for file in one.get("files") or ()}
+    attachments = tuple(_file(file) for file in files.values() if file.get("mode") != "tombstone")
     if not text and not attachments and not shared:
         return []
     named = mentions(text)
@@ -77,8 +80,9 @@ def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, kno
         kind=kind,
         text=whole(readable(without_first(text, known.me), known.name)),
         sent_at=sent_at,
+        first_sent_at=_milliseconds(_ts(event, "ts")) if kind is InboundKind.EDIT else 0,
         attachments=attachments,
-        forwarded=_quoted(shared[0], known) if shared else None,
+        forwarded=_quoted(shared, known) if shared else None,
         mentioned=known.me in named or event.get("type") == "app_mention",
         names_others=bool(named - {known.me}),
     )
@@ -177,16 +181,38 @@ def _attached(event: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[st
 
 
 def _attached_words(attached: dict[str, Any]) -> str:
-    words = [str(attached[name]) for name in ("pretext", "title", "text") if attached.get(name)]
-    return "\n".join(words) or markup_of(attached.get("blocks")) or str(attached.get("fallback") or "")
+    words = [str(attached[name]) for name in ("pretext", "title") if attached.get(name)]
+    fields = [one for one in attached.get("fields") or () if isinstance(one, dict)]
+    words += [_text(attached), *(f"{one.get('title', '')}: {one.get('value', '')}" for one in fields)]
+    fallback = str(attached.get("fallback") or "").replace(_NOTHING, "")
+    return "\n".join(filter(None, words)) or fallback
 
 
-def _quoted(shared: dict[str, Any], known: Known) -> Quoted:
-    author = str(shared.get("author_id") or "")
-    name = known.name(author) or str(shared.get("author_name") or shared.get("author_subname") or author)
-    words = str(shared.get("text") or shared.get("fallback") or "")
+def _text(part: dict[str, Any]) -> str:
+    """The text of a message or an attachment, and of its blocks what the text lacks: a pasted table, the body of a
+    notice. The text of `rich_text` is a copy of them."""
+    text, blocks = str(part.get("text") or ""), part.get("blocks")
+    if not text:
+        return markup_of(blocks)
+    rest = [one for one in blocks or () if isinstance(one, dict) and one.get("type") != "rich_text"]
+    return "\n".join((text, *(words for one in rest if (words := markup_of([one])) and words not in text)))
+
+
+def _quoted(shared: list[dict[str, Any]], known: Known) -> Quoted:
+    first = shared[0]
+    author = str(first.get("author_id") or "")
+    name = known.name(author) or str(first.get("author_name") or first.get("author_subname") or author)
+    words = "\n".join(filter(None, map(_shared_words, shared)))
     mine = bool(author) and author in (known.me, known.bot_id)
     return Quoted(author=whole(name), text=whole(readable(words, known.name)), by_me=mine)
+
+
+def _shared_words(shared: dict[str, Any]) -> str:
+    """The words of a forwarded message; its blocks stand apart, in `message_blocks`."""
+    blocks = [one.get("message") for one in shared.get("message_blocks") or () if isinstance(one, dict)]
+    found = [one.get("blocks") or [] for one in blocks if isinstance(one, dict)]
+    words = _text({**shared, "blocks": [*(shared.get("blocks") or ()), *(block for one in found for block in one)]})
+    return words or str(shared.get("fallback") or "").replace(_NOTHING, "")
 
 
 def _file(file: dict[str, Any]) -> Attachment:

@@ -1,9 +1,11 @@
 """Reads from Slack the conversations that there are, the messages of one, and whether a message arrived."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 from channels.base import Reached
+from channels.failures import ApiError, Trouble
 from channels.message import ChatKind, Place
 from channels.outgoing import Delivery
 from channels.slack.api import Api
@@ -79,9 +81,14 @@ async def newest(api: Api, place: Place, before: str, most: int) -> list[Json]:
 async def find(api: Api, delivery: Delivery) -> str:
     """The ts of a message that was sent for that delivery; empty when it is not there. Raises ApiError."""
     asked = {"oldest": position(delivery.planned_at - _CLOCKS_APART), "include_all_metadata": "true"}
-    async for message in _messages(api, delivery.place, asked):
-        if is_it(message, delivery.nonce):
-            return str(message["ts"])
+    for place in dict.fromkeys((delivery.place, replace(delivery.place, thread=""))):  # the thread may be refused
+        try:
+            async for message in _messages(api, place, asked):
+                if is_it(message, delivery.nonce):
+                    return str(message["ts"])
+        except ApiError as error:
+            if not place.thread or error.trouble is not Trouble.REFUSED:
+                raise
     return ""
 
 

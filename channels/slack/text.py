@@ -55,8 +55,10 @@ def _said(part: dict[str, Any]) -> str:
     match part.get("type"):
         case "rich_text" | "section" | "header" | "context":
             return markup_of([text, *_objects(part.get("fields")), *inner])
-        case "mrkdwn" | "plain_text" | "markdown":
-            return text if isinstance(text, str) else ""
+        case "table":
+            return "\n".join(" | ".join(map(_said, _objects(row))) for row in part.get("rows") or ())
+        case "mrkdwn" | "plain_text" | "markdown" | "raw_text" | "raw_number":
+            return text if isinstance(text, str) else str(part.get("value") or "")
         case "rich_text_section" | "rich_text_quote" | "rich_text_preformatted" as kind:
             return _AROUND.get(kind, "{}").format("".join(map(_said, inner)))
         case "rich_text_list":

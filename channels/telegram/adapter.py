@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from channels.actions import ActionFailed, Arguments
-from channels.adapter import Adapter
+from channels.adapter import SIGNS, Adapter
 from channels.base import Capabilities, NotDownloaded, Times, rules_of
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, ChatKind, Origin, Place
@@ -121,10 +121,10 @@ class TelegramChannel(Adapter):
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way, after which it would come too late."""
-        if not self._lock(place).locked() and self._limits.held(place.chat) == 0:
+        if not self._lock(place).locked() and self._limits.held(place.chat + SIGNS) == 0:
             arguments = render.addressed(place, {"action": "typing"})
             error = await self._best_effort(place, self._api.call("sendChatAction", arguments))
-            self._limits.hold(place.chat, error.retry_after if error else 0.0)
+            self._limits.hold(place.chat + SIGNS, error.retry_after if error else 0.0)
 
     async def _react(self, place: Place, target: str, emoji: str, before: str) -> None:
         """See `Adapter`. A chat shows one reaction of a bot."""

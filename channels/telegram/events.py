@@ -6,7 +6,8 @@ nothing. Raises `Unreadable` for an update that is not as documented; the receiv
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from channels.message import (
@@ -23,6 +24,7 @@ from channels.message import (
     message_key,
 )
 from channels.receiver import Unreadable, an_object, edit_key, file_of, interaction, string, unread_of
+from channels.telegram.text import COMMENTS, with_links
 from channels.utf16 import whole
 
 # The kinds of updates that are requested and handled.
@@ -48,6 +50,7 @@ _DESCRIBED = {
 }
 # Content with neither text nor file, of which the model is told the kind.
 _NAMED = ("dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
+_MOST_POSTS = 4096
 _COMMAND = re.compile(r"(?P<verb>/\w+)@(?P<to>\w+)(?!\S)")
 
 
@@ -60,6 +63,9 @@ class Me:
     username: str = ""
     # Whether it receives all messages of its groups (privacy mode is off).
     reads_groups: bool = False
+    # The posts of channels that were seen in the groups of their comments, as chat and id. Only a comment that replies
+    # to the post itself tells that it is one; others have the post's id as `message_thread_id`, like any reply.
+    posts: dict[str, None] = field(default_factory=dict, compare=False)
 
 
 def read_me(answer: object) -> Me:
@@ -115,7 +121,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
     if not (text or attachments or mentioned):
         return []
     key = message_key(place.chat, message_id)
-    sent_at = _seconds(message, "date")
+    sent_at = first = _seconds(message, "date")
     if edited:
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
         key, sent_at = edit_key(place.chat, message_id, stamp, text), stamp
@@ -137,6 +143,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         mentioned=mentioned,
         names_others=names_others,
         part_of=f"album:{album}" if isinstance(album, str) else "",
+        first_sent_at=first * 1000 if edited else 0,
     )
     return [said]
 
@@ -155,13 +162,28 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
 
 
 def place_of(message: dict[str, Any], me: Me) -> Place:
-    """The place of a message: its chat and its topic. Raises Unreadable."""
+    """The place of a message: its chat, and its topic or the post that it comments on. Raises Unreadable."""
     chat = an_object(message.get("chat"), "chat")
     kind = _KINDS.get(string(chat, "type"))
     if kind is None:
         raise Unreadable(f"chat.type is {chat['type']!r}")
-    thread = _identity(message, "message_thread_id") if message.get("is_topic_message") else ""
-    return Place(channel="telegram", account=me.id, chat=_identity(chat, "id"), kind=kind, thread=thread)
+    number, in_one = _identity(chat, "id"), "message_thread_id" in message or "is_automatic_forward" in message
+    thread = _thread(message, number, me) if in_one else ""
+    return Place(channel="telegram", account=me.id, chat=number, kind=kind, thread=thread)
+
+
+def _thread(message: dict[str, Any], chat: str, me: Me) -> str:
+    if message.get("is_topic_message"):
+        return _identity(message, "message_thread_id")
+    for seen in (message, message.get("reply_to_message")):
+        if isinstance(seen, dict) and seen.get("is_automatic_forward"):
+            post = _identity(seen, "message_id")
+            me.posts[f"{chat}:{post}"] = None
+            if len(me.posts) > _MOST_POSTS:
+                del me.posts[next(iter(me.posts))]
+            return COMMENTS + post
+    post = str(message.get("message_thread_id"))
+    return COMMENTS + post if f"{chat}:{post}" in me.posts else ""
 
 
 def _moved(me: Me, old: str, new: str) -> ChatMoved:
@@ -195,8 +217,10 @@ def _text(message: dict[str, Any], me: Me) -> tuple[str, bool, bool]:
     """The text or caption without the bot's name at its beginning; whether it mentions the bot, and somebody else."""
     for name, marks in (("text", "entities"), ("caption", "caption_entities")):
         if name in message:
-            text = whole(string(message, name))
+            raw = string(message, name)
+            text = whole(raw)
             named = _named(text, message.get(marks), me)
+            text = with_links(raw, message[marks]) if marks in message else text
             command = _COMMAND.match(text)
             if command and command["to"].lower() == me.username.lower():
                 return command["verb"] + text[command.end() :], True, False in named
@@ -260,11 +284,15 @@ def _described(message: dict[str, Any]) -> str:
 def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted | None, Origin | None]:
     """Id, text and origin of the message that this one replies to; only the text when that is in another chat."""
     quote = message.get("quote")
-    words = whole(str(quote.get("text", ""))) if isinstance(quote, dict) else ""
+    words = with_links(str(quote.get("text", "")), quote.get("entities")) if isinstance(quote, dict) else ""
     if "reply_to_message" not in message:
         external = message.get("external_reply")
-        author = _author(external.get("origin")) if isinstance(external, dict) else ""
-        return "", Quoted(author=author, text=words) if words else None, None
+        if not isinstance(external, dict):
+            return "", Quoted(author="", text=words) if words else None, None
+        files = _attachments(external)
+        words = words or whole(_described(external)) or _kinds(files)
+        author = _author(external.get("origin"))
+        return "", Quoted(author=author, text=words, attachments=files) if words else None, None
     replied = an_object(message["reply_to_message"], "reply_to_message")
     message_id = _identity(replied, "message_id")
     if message_id == place.thread:  # in a topic every message replies to the one that opened it
@@ -274,8 +302,13 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
     except Unreadable:  # not every message has a sender
         origin = Origin(place=place)
     text = words or _text(replied, me)[0] or whole(_described(replied))
-    text = text or " ".join(f"[{file.kind}]" for file in _attachments(replied))
-    return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id), origin
+    files = _attachments(replied)
+    quoted = Quoted(author=origin.sender_name, text=text or _kinds(files), by_me=origin.sender == me.id)
+    return message_id, replace(quoted, attachments=files), origin
+
+
+def _kinds(files: Iterable[Attachment]) -> str:
+    return " ".join(f"[{file.kind}]" for file in files)
 
 
 def _author(origin: object) -> str:

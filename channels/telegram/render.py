@@ -16,11 +16,13 @@ from urllib.parse import urlsplit
 
 from telegram import InputFile
 
+from channels.manners import PHOTOS
 from channels.markdown.formatted import Entity, Formatted, shows, split
 from channels.markdown.parse import parse
 from channels.markdown.render import render
 from channels.message import Place
 from channels.outgoing import Action, Delivery, as_body
+from channels.telegram.text import COMMENTS
 from channels.utf16 import units
 
 MAX_UNITS = 4096
@@ -44,8 +46,7 @@ _NEW = (Action.SEND, Action.FILE)
 _DONE_BEFORE = {Action.EDIT: "message is not modified", Action.DELETE: "message to delete not found"}
 _DRAFT_ID = 1  # a draft disappears when its message comes, so a chat has one at a time
 
-# Types of images that are sent as photos, up to this many bytes.
-_PHOTOS = ("image/jpeg", "image/png", "image/webp")
+# In bytes.
 _LARGEST_PHOTO = 10 * 1024 * 1024
 
 _TASK = re.compile(r"^[^\S\n]*+(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
@@ -150,8 +151,10 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
         arguments = reaction(delivery.place, delivery.target, delivery.body)
     else:
         arguments |= {"chat_id": delivery.place.chat, "message_id": int(delivery.target)}
-    if delivery.reply_to and delivery.action in _NEW:  # also if that message was deleted meanwhile
-        message_id = int(delivery.reply_to)
+    # what stands below a channel's post is a reply to it, because a thread of Telegram is a topic
+    answers = delivery.reply_to or delivery.place.thread.partition(COMMENTS)[2]
+    if answers and delivery.action in _NEW:  # also if that message was deleted meanwhile
+        message_id = int(answers)
         arguments["reply_parameters"] = {"message_id": message_id, "allow_sending_without_reply": True}
     if delivery.silent and delivery.action in _NEW:
         arguments["disable_notification"] = True
@@ -185,7 +188,7 @@ def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:
         raise ValueError("there is no file")
     with delivery.file.open() as file:
         held = file.read()
-    shown = delivery.file.mime in _PHOTOS and len(held) <= _LARGEST_PHOTO
+    shown = delivery.file.mime in PHOTOS and len(held) <= _LARGEST_PHOTO
     method, field = ("sendPhoto", "photo") if shown else ("sendDocument", "document")
     if delivery.file.says:
         method, field = "sendVoice", "voice"
@@ -197,7 +200,8 @@ def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:
 
 def addressed(place: Place, arguments: Mapping[str, object]) -> dict[str, object]:
     """The arguments of a call, with the chat and the topic that it goes to added."""
-    thread = {"message_thread_id": place.thread} if place.thread else {}
+    in_topic = place.thread and not place.thread.startswith(COMMENTS)
+    thread = {"message_thread_id": place.thread} if in_topic else {}
     return {**arguments, "chat_id": place.chat, **thread}
 
 

@@ -77,7 +77,7 @@ def test_what_a_message_answers_and_passes_on_is_quoted() -> None:
     assert composed(quoting).splitlines() == [STAMP, *fences, "and this?"]
     own = message("and this?", replied=Quoted(author="Hark", text="", by_me=True))
     assert composed(own).splitlines() == [STAMP, "<replied-to yours>", "(no text)", "</replied-to>", "and this?"]
-    long = composed(message("and this?", replied=Quoted(author="Bob", text="a" * 3000 + "z" * 3000)))
+    long = composed(message("and this?", replied=Quoted(author="Bob", text="a" * 6500 + "z" * 6500)))
     assert "\naaa" in long
     assert "zzz\n" in long
     assert "\n[… 5,000 characters left out …]\n" in long

@@ -169,8 +169,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault(
         "catch-up/overheard-leaves-its-fence",
-        "overheard",
-        code("harmless(A.text)", "A.text"),
+        "_heard",
+        code("harmless(A)", "A"),
         "tests/bot/test_compose.py::test_what_was_overheard_is_fenced_and_cannot_leave_its_line",
     ),
     fault(

@@ -28,6 +28,12 @@ FAULTS: tuple[Fault, ...] = (
         "tests/bot/replies/test_replies.py::test_a_stream_that_breaks_at_any_delta_is_delivered_whole",
     ),
     fault(
+        "delivery/a-reaction-holds-the-answer",
+        "Deliveries.next",
+        text("action='react' AND {_PUT_OFF}, delivery_id", "delivery_id"),
+        "tests/bot/inbound/test_references.py::test_a_flooded_reaction_holds_no_answer_and_comes_when_it_may",
+    ),
+    fault(
         "delivery/by-any-account",
         "is_of",
         code("(A.name, A.account) == (B.channel, B.account)", "A.name == B.channel"),

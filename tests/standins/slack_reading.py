@@ -196,6 +196,8 @@ def complete_upload(world: Delivering, args: Json) -> Json:
     room = world.room(args["channel_id"])
     if BOT not in room.members:
         raise Refusal("not_in_channel")
+    if args.get("thread_ts"):
+        world.message(room.id, args["thread_ts"], "thread_not_found")
     found = [file for file in files if file is not None]
     for file, given in zip(found, named, strict=True):
         file.body["title"] = given.get("title", file.body["title"])

@@ -29,3 +29,9 @@ def check_upload(params: Json, field: str, complain: Any) -> tuple[str, bytes]:
             raise Refusal(400, "Bad Request: message caption is too long", rule=Rule.BAD_VALUE)
         check_text({"text": params["caption"], "entities": params.get("caption_entities", [])}, complain)
     return upload.filename, content
+
+
+def too_tall(content: bytes) -> bool:
+    """Whether a PNG has more than 10,000 pixels in width and height together."""
+    sides = content[16:20], content[20:24]
+    return content.startswith(b"\x89PNG") and sum(int.from_bytes(one, "big") for one in sides) > 10_000

@@ -23,7 +23,7 @@ def send_message_draft(world: World, params: Json) -> bool:
         raise _bad("RANDOM_ID_INVALID", Rule.BAD_VALUE)
     if params.get("text"):
         check_text(params, world.ledger.complain)
-    _check_thread(room, params)
+    _check_thread(world, room, params)
     world.drafts[room.id] = params
     return True
 

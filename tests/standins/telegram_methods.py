@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tests.standins import telegram_links as links
 from tests.standins import telegram_updates as payloads
-from tests.standins.telegram_files import check_upload
+from tests.standins.telegram_files import check_upload, too_tall
 from tests.standins.telegram_ledger import Json, Refusal, Rule, Sent
 from tests.standins.telegram_text import check_text
 from tests.standins.telegram_updates import Room
@@ -135,7 +135,7 @@ def get_webhook_info(world: World, _params: Json) -> Json:
 def send_message(world: World, params: Json) -> Json:
     room = _writable(world, params)
     check_text(params, world.ledger.complain)
-    _check_thread(room, params)
+    _check_thread(world, room, params)
     reply_to = _reply_to(world, room, params)
     built = {
         "message_id": world.next_message_id(room),
@@ -158,7 +158,11 @@ def send_message(world: World, params: Json) -> Json:
 def send_upload(world: World, params: Json, method: str, field: str) -> Json:
     room = _writable(world, params)
     name, content = check_upload(params, field, world.ledger.complain)
-    _check_thread(room, params)
+    _check_thread(world, room, params)
+    if field == "photo" and too_tall(content):
+        raise _bad("PHOTO_INVALID_DIMENSIONS")
+    if field == "voice" and room.id in world.no_voice:
+        raise _bad("VOICE_MESSAGES_FORBIDDEN")
     reply_to = _reply_to(world, room, params)
     message_id = world.next_message_id(room)
     sent = {"file_id": f"BQAC{message_id}", "file_unique_id": f"AQ{message_id}", "file_size": len(content)}
@@ -222,7 +226,7 @@ def send_chat_action(world: World, params: Json) -> bool:
     room = _writable(world, params)
     if params.get("action") not in ACTIONS:
         raise _bad("wrong parameter action in request", Rule.BAD_VALUE)
-    _check_thread(room, params)
+    _check_thread(world, room, params)
     world.ledger.timeline.append((room.id, "typing"))
     return True
 
@@ -285,9 +289,13 @@ def _writable(world: World, params: Json) -> Room:
     return room
 
 
-def _check_thread(room: Room, params: Json) -> None:
-    if "message_thread_id" in params and params["message_thread_id"] not in room.topics:
+def _check_thread(world: World, room: Room, params: Json) -> None:
+    if "message_thread_id" not in params:
+        return
+    if params["message_thread_id"] not in room.topics:
         raise _bad("message thread not found")
+    if (room.id, params["message_thread_id"]) in world.closed_topics:
+        raise _bad("TOPIC_CLOSED")
 
 
 def _reply_to(world: World, room: Room, params: Json) -> int | None:
@@ -299,7 +307,7 @@ def _reply_to(world: World, room: Room, params: Json) -> int | None:
     wanted: int = reply["message_id"]
     if (room.id, wanted) in world.messages:
         return wanted
-    if reply.get("allow_sending_without_reply"):
+    if reply.get("allow_sending_without_reply") and "message_thread_id" not in params:  # always false in a topic
         return None
     raise _bad("message to be replied not found")
 

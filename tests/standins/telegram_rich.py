@@ -19,7 +19,7 @@ def send_rich_message(world: World, params: Json) -> Json:
     """As sendMessage; what it says is kept as the text of the message."""
     room = _writable(world, params)
     text = _checked(world, params.get("rich_message"))
-    _check_thread(room, params)
+    _check_thread(world, room, params)
     reply_to = _reply_to(world, room, params)
     built = {
         "message_id": world.next_message_id(room),

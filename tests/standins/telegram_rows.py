@@ -9,7 +9,7 @@ from typing import Any
 from tests.standins.telegram_ledger import Json, Rule
 from tests.standins.telegram_updates import ALICE, Person, Room
 
-FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({7}))
+FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({6, 7}))
 QUIET = Room(-4_000_444, "group", "Where the bot may nothing")
 BLOCKER = Person(712_345_678, "Carol")
 HERS, MINE = 41, 42  # message ids: Alice's first message, the bot's first message
@@ -80,6 +80,11 @@ METHOD_ROWS = [
         "Forbidden: bot was blocked by the user", text("x")),
     told("sendMessage", "the thread exists", "sendMessage", {"chat_id": FORUM.id, "text": "x", "message_thread_id": 8},
         400, "Bad Request: message thread not found", {"chat_id": FORUM.id, "text": "x", "message_thread_id": 7}),
+    told("sendMessage", "the topic is open", "sendMessage", {"chat_id": FORUM.id, "text": "x", "message_thread_id": 6},
+        400, "Bad Request: TOPIC_CLOSED", {"chat_id": FORUM.id, "text": "x", "message_thread_id": 7}),
+    told("ReplyParameters", "in a topic the message exists", "sendMessage", {"chat_id": FORUM.id, "text": "x",
+        "message_thread_id": 7, "reply_parameters": {"message_id": 9_999, "allow_sending_without_reply": True}}, 400,
+        "Bad Request: message to be replied not found", {"chat_id": FORUM.id, "text": "x", "message_thread_id": 7}),
     told("ReplyParameters", "the message replied to exists", "sendMessage", text("x",
         reply_parameters={"message_id": 9_999}), 400, "Bad Request: message to be replied not found", text("x",
         reply_parameters={"message_id": 9_999, "allow_sending_without_reply": True})),

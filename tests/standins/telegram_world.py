@@ -50,6 +50,9 @@ class World:
         self.rooms: dict[int, Room] = {}
         self.messages: dict[tuple[int, int], Json] = {}
         self.closed_chats: dict[int, str] = {}
+        # Topics that an administrator has closed, and chats whose person takes no voice messages.
+        self.closed_topics: set[tuple[int, int]] = set()
+        self.no_voice: set[int] = set()
         self.upgraded: dict[int, int] = {}
         self.files: dict[str, tuple[str, bytes]] = {}
         self.uploads: list[tuple[str, bytes]] = []

@@ -37,6 +37,7 @@ async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer() as server:
         server.meet(FORUM)
         server.meet(QUIET)
+        server.closed_topics.add((FORUM.id, 6))
         server.rights[FORUM.id] = {"can_manage_topics"}
         server.block(BLOCKER)
         server.tolerate(*Rule)

@@ -656,9 +656,10 @@ async def test_where_no_thread_can_be_opened_the_answer_stands_below_its_message
     answer = outgoing(shown("so"), place(room, asked["id"]), reply_to=asked["id"], planned_at=planned_at)
     result = await channel.send(answer)
     assert isinstance(result, Sent)
+    assert result.lost == ("thread",)
     assert [(one.channel_id, one.text, one.reply_to) for one in discord.sent] == [(room["id"], "so", asked["id"])]
     clock.seconds += 121
-    assert await channel.settle(answer) == result
+    assert await channel.settle(answer) == Sent(result.platform_id)
 
 
 async def test_a_file_is_sent_with_its_caption(

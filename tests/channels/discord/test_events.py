@@ -235,3 +235,37 @@ def test_whose_message_was_deleted_is_known_of_the_last_ones(world: World) -> No
 def test_ids_hold_times() -> None:
     assert time_of(snowflake_at(1_763_679_257_178)) == 1_763_679_257_178
     assert snowflake_at(0) == "0"
+
+
+BOX = {
+    "type": "rich",
+    "title": "Build 7",
+    "url": "https://ci.example/7",
+    "author": {"name": "CI"},
+    "fields": [{"name": "branch", "value": "main"}],
+    "footer": {"text": "2 min"},
+}
+BOXED = "CI\nBuild 7\nhttps://ci.example/7\nbranch: main\n2 min"
+PREVIEW = {"type": "article", "title": "A page"}
+TEXTS = [{"type": 17, "components": [{"type": 10, "content": "in a box"}, {"type": 1, "components": []}]}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"embeds": [BOX]}, f"look\n{BOXED}"),
+        ({"content": "", "embeds": [BOX, PREVIEW]}, f"{BOXED}\nA page"),
+        ({"embeds": [PREVIEW]}, "look"),
+        ({"components": TEXTS}, "look\nin a box"),
+    ],
+)
+def test_what_stands_beside_the_words_is_read(world: World, changes: dict[str, Any], text: str) -> None:
+    assert one("bots: webhook", world, **{"content": "look"} | changes).text == text
+
+
+def test_what_is_replied_to_comes_with_its_files_and_what_it_forwards(world: World) -> None:
+    card = {"id": "9", "url": "https://cdn.example/9", "filename": "card.txt", "size": 4, "content_type": "text/plain"}
+    forward = EVENTS["guild: forward"]["d"]
+    replied = one("guild: reply", world, referenced_message=forward | {"attachments": [card]}).replied
+    assert replied is not None
+    assert (replied.text, [file.name for file in replied.attachments]) == ("The key is under the mat", ["card.txt"])

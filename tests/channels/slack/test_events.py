@@ -62,7 +62,14 @@ READ = {
     "another app's message": ("message", "channel", False, "U0OTHERBOT", "B", "build failed"),
     "message of an incoming webhook": ("message", "channel", False, "B0WEBHOOK1", "B", "deployed"),
     "message of a workflow": ("message", "channel", False, "B0WORKFLOW", "B", "Daily: what did you do?"),
-    "attachment of an integration, no text": ("message", "channel", False, "B0WEBHOOK1", "B", "Alert\ndisk full"),
+    "attachment of an integration, no text": (
+        "message",
+        "channel",
+        False,
+        "B0WEBHOOK1",
+        "B",
+        "Alert\ndisk full\nhost: db1",
+    ),
     "me message": ("message", "channel", False, "U0ALICE001", "", "is away"),
     "forwarded message with words": ("message", "direct", False, "U0ALICE001", "", "what do you think?"),
     "forwarded message without words": ("message", "direct", False, "U0ALICE001", "", ""),
@@ -303,3 +310,30 @@ def test_what_blocks_say_is_escaped_like_a_text() -> None:
 def test_an_error_says_what_is_wrong() -> None:
     with pytest.raises(Unreadable, match="ts is no time: yesterday"):
         read(corpus.malformed()["ts is no time"][1], met(), 0)
+
+
+CELLS = [[{"type": "raw_text", "text": "Name"}, {"type": "raw_number", "value": 5}]]
+TABLE = {"type": "table", "rows": CELLS}
+FORWARD = {"is_share": True, "author_name": "Bob", "text": "see", "message_blocks": [{"message": {"blocks": [TABLE]}}]}
+
+
+@pytest.mark.parametrize(
+    ("event", "text", "forwarded"),
+    [
+        ({"attachments": [{"blocks": [TABLE], "fallback": "[no preview available]"}]}, "look\nName | 5", None),
+        ({"blocks": [{"type": "rich_text", "elements": []}, TABLE]}, "look\nName | 5", None),
+        ({"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "look"}}]}, "look", None),
+        (
+            {"attachments": [{"title": "Alert", "fields": [{"title": "host", "value": "db1"}]}]},
+            "look\nAlert\nhost: db1",
+            None,
+        ),
+        ({"attachments": [{"from_url": "https://example.com", "text": "preview"}]}, "look", None),
+        ({"attachments": [{"fallback": "[no preview available]"}]}, "look", None),
+        ({"attachments": [FORWARD, FORWARD | {"text": "and"}]}, "look", "see\nName | 5\nand\nName | 5"),
+    ],
+)
+def test_what_stands_beside_the_text_is_read(event: dict[str, Any], text: str, forwarded: str | None) -> None:
+    spoken = {"type": "message", "channel": "C1", "channel_type": "channel", "user": ALICE.id, "ts": "1.000000"}
+    found = one({"type": "event_callback", "event": spoken | {"text": "look"} | event})
+    assert (found.text, found.forwarded and found.forwarded.text) == (text, forwarded)

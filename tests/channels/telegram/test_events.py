@@ -193,9 +193,10 @@ def test_what_a_message_replies_to_comes_with_it() -> None:
     assert read(GROUP, text="sure?", reply_to_message=mine).replied == Quoted(author="Hark", text="Five.", by_me=True)
     found = read(GROUP, text="this", reply_to_message=mine, quote={"text": "Fi", "position": 0})
     assert found.replied == Quoted(author="Hark", text="Fi", by_me=True)
-    assert read(GROUP, text="?", reply_to_message=before | {"photo": [FILE]}).replied == Quoted(
-        author="Bob", text="[image]"
-    )
+    photo = (Attachment(kind="image", ref="F1", mime="image/jpeg", size=12),)
+    found = read(GROUP, text="?", reply_to_message=before | {"photo": [FILE]})
+    assert found.replied == Quoted(author="Bob", text="[image]", attachments=photo)
+    assert [(one.ref, one.by) for one in found.files] == [("F1", str(BOB["id"]))]
     elsewhere = {"origin": {"type": "user", "sender_user": BOB, "date": 1}}
     found = read(text="look", external_reply=elsewhere, quote={"text": "far away", "position": 0})
     assert (found.reply_to, found.replied) == ("", Quoted(author="Bob", text="far away"))
@@ -364,3 +365,53 @@ def test_anything_is_read_or_refused_but_never_harms(update: Any) -> None:
             item.origin.sender_name.encode()
             for attachment in item.attachments:
                 (attachment.name + attachment.ref + attachment.mime).encode()
+
+
+def link(offset: int, length: int, url: str = "https://example.com/post") -> dict[str, Any]:
+    return {"type": "text_link", "offset": offset, "length": length, "url": url}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"text": "read this", "entities": [link(5, 4)]}, "read this (https://example.com/post)"),
+        ({"text": "😀 read this", "entities": [link(8, 4)]}, "😀 read this (https://example.com/post)"),
+        ({"caption": "this", "caption_entities": [link(0, 4)], "photo": [FILE]}, "this (https://example.com/post)"),
+        ({"text": "a b", "entities": [link(0, 1, "x:1"), link(2, 1, "x:2")]}, "a (x:1) b (x:2)"),
+        ({"text": "example.com", "entities": [link(0, 11, "https://example.com/")]}, "https://example.com/"),
+        ({"text": "@hark_bot read", "entities": [link(10, 4, "x:1")]}, "read (x:1)"),
+        ({"text": "x", "entities": [link(0, 9), link(-1, 1), link(0, 0), {"type": "text_link"}]}, "x"),
+    ],
+)
+def test_the_address_of_linked_words_stands_behind_them(content: dict[str, Any], text: str) -> None:
+    assert read(**content).text == text
+    replied = read(text="?", reply_to_message=message(**content) | {"message_id": 4}).replied
+    assert (replied and replied.text) == text
+    passed_on = read(**content, forward_origin={"type": "user", "sender_user": BOB}).forwarded
+    assert (passed_on and passed_on.text) == text
+
+
+def test_what_is_replied_to_in_another_chat_comes_with_its_files() -> None:
+    elsewhere = {"origin": {"type": "user", "sender_user": BOB, "date": 1}, "photo": [FILE]}
+    replied = read(text="look", external_reply=elsewhere).replied
+    assert replied is not None
+    assert (replied.author, replied.text, [file.ref for file in replied.attachments]) == ("Bob", "[image]", ["F1"])
+
+
+def test_a_comment_stands_below_its_post_and_a_reply_elsewhere_does_not() -> None:
+    me = Me("99", "hark_bot")
+
+    def thread(**content: Any) -> str:
+        (item,) = read_update({"update_id": 1, "message": message(GROUP, text="a", **content)}, me, NOW)
+        assert isinstance(item, InboundMessage)
+        return item.origin.place.thread
+
+    deep = {"message_thread_id": 3, "reply_to_message": message(GROUP, text="b") | {"message_id": 4}}
+    assert thread(**deep) == ""
+    post = message(GROUP, text="news", is_automatic_forward=True) | {"message_id": 3}
+    assert thread(message_thread_id=3, reply_to_message=post) == "c3"
+    assert thread(**deep) == "c3"
+    assert thread(**deep | {"message_thread_id": 9}) == ""
+    for number in range(5000):
+        thread(message_thread_id=number, reply_to_message=post | {"message_id": number})
+    assert len(me.posts) == 4096
