@@ -359,10 +359,7 @@ class RunJournal:
         return end
 
     async def _failure(self, said: str) -> str:
-        """Return what people are told of a failure; empty for beats, sub-agents, and jobs that have failed before.
-
-        said: the sentence about the failure.
-        """
+        """Return what people are told of a failure, `said`; empty for beats, sub-agents, and jobs that fail again."""
         if self._beat is not None or self._quiet:
             return ""
         found = (
