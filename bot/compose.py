@@ -47,6 +47,7 @@ requests stays stable (promise 7).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from agent.fences import harmless, unfenced
 from agent.message import Message, Text
@@ -74,6 +75,8 @@ _IN_NAMES = str.maketrans(
     | dict.fromkeys("[［", "(")
     | dict.fromkeys("]］", ")")
 )
+# The most files of what was overheard that are shown with a message, the newest.
+FILES_OVERHEARD = 5
 
 
 def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[InboundMessage, int, Changes], Message]:
@@ -229,3 +232,13 @@ def _attached(attachment: Attachment) -> str:
     name = f" {named(attachment.name)}" if attachment.name else ""
     size = f", {attachment.size:,} bytes" if attachment.size else ""
     return f"(attached: {attachment.kind}{name}{size})"
+
+
+def overheard_files(around: Sequence[InboundMessage], message: InboundMessage) -> tuple[Attachment, ...]:
+    """Return the files of what was overheard that are shown: the newest, and those that a thread begins with."""
+    thread, known = message.origin.place.thread, {file.ref for file in message.files}
+    first, others = list[Attachment](), list[Attachment]()
+    for one in around:
+        files = [replace(file, spoken=False, by=one.origin.sender) for file in one.attachments if file.ref not in known]
+        (first if one.origin.message_id == thread else others).extend(files)
+    return (*first, *others[-FILES_OVERHEARD:])

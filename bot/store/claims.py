@@ -13,7 +13,7 @@ from typing import Any, Literal
 from agent.events import AgentStart, Outcome, RunRef
 from agent.message import Entry, Message, Provenance, Text, ToolCall, Usage
 from bot.clock import Clock
-from bot.compose import overheard
+from bot.compose import overheard, overheard_files
 from bot.persistence.causes import Cause
 from bot.persistence.inbox import Changes
 from bot.persistence.settings import AnsweredBy, SessionSettings
@@ -23,7 +23,7 @@ from bot.store.database import Database
 from bot.store.indexes import NEXT, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
-from channels.message import BACKGROUND, SEVERAL, Attachment, ChatKind, InboundKind, InboundMessage, Place
+from channels.message import BACKGROUND, SEVERAL, ChatKind, InboundKind, InboundMessage, Place
 from channels.session_key import beats_of, begins_anew, console_key, is_main
 
 # Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
@@ -35,12 +35,8 @@ Answering = Callable[[TurnKind, SessionSettings, Sequence[InboundMessage]], Answ
 # Tells whether a message begins a new transcript of its session, by the place of the message, when people last used the
 # session, and when the message was accepted (both in milliseconds).
 Stale = Callable[[Place, int, int], bool]
-
-
 # A message of the inbox: its seq, the message, and when it was accepted (milliseconds).
 _Row = tuple[int, InboundMessage, int]
-
-FILES_OVERHEARD = 5  # the most that are shown with a message, the newest
 # The number of gathered messages that one turn takes at most.
 GATHERED = 50
 # The same value for all messages that are taken together: those of a sender that are ready at the same time, and all
@@ -48,13 +44,6 @@ GATHERED = 50
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
 # What a claim takes of a session while one of its messages is the next (see `inbox.queued`): that one alone.
 _IN_TURN = f"(queued IS 'next' OR NOT EXISTS (SELECT 1 FROM inbox WHERE session_key=?1 AND {NEXT}))"
-# Who wrote what a session (?1) has to run, in their order as JSON; ?2: of the background.
-_ASKERS = (
-    f"SELECT json_group_array(asker) FROM (SELECT {rows.ASKER} AS asker FROM turn AS had JOIN inbox USING (turn_id)"
-    f" WHERE had.session_key=?1 AND had.{OPEN_TURN} AND inbox.state IN ('taken','steering')"
-    f" AND (inbox.{IN_BACKGROUND})=?2 UNION ALL SELECT {rows.ASKER} FROM inbox WHERE session_key=?1 AND {WAITING}"
-    f" AND {FOR_A_RUN} AND ({IN_BACKGROUND})=?2)"
-)
 # A turn (?1) with the columns that a claim needs of its session, transcript and conversation; whether it has calls that
 # are not carried out; whether its steering texts can be shown, which come after the rest of a cut answer; and whether
 # another message of its session is ready at ?2.
@@ -105,8 +94,8 @@ class Claims(Subject):
         others than `serves` says.
         """
         found = db.execute(
-            f"SELECT {frozen.THERE}, ({_ASKERS}), turn_id, state, epoch, kind, next_calls FROM (SELECT 1) LEFT JOIN"
-            f" turn ON session_key=?1 AND {OPEN_TURN} ORDER BY created_at, turn_id",
+            f"SELECT {frozen.THERE}, ({yielding.ASKERS}), turn_id, state, epoch, kind, next_calls FROM (SELECT 1)"
+            f" LEFT JOIN turn ON session_key=?1 AND {OPEN_TURN} ORDER BY created_at, turn_id",
             (session_key, background),
         ).fetchall()
         now, (there, askers, *_) = self._now(), found[0]
@@ -266,7 +255,7 @@ class Claims(Subject):
             line = replace(self._compose(message, parts[0][2], before), origins=_origins(db, message, shared, before))
             if around := history.overheard_before(db, message, transcript_id):
                 origins = (*line.origins, Provenance("person", "others who wrote here"))
-                if files := _files(around, message):
+                if files := overheard_files(around, message):
                     origins += tuple(Provenance("file", one.name) for one in files)
                     seq, first, at = parts[0][0], replace(parts[0][1], overheard=files), parts[0][2]
                     taken[taken.index(parts[0])] = (seq, first, at)  # and after a crash as well:
@@ -313,16 +302,6 @@ def _part(row: _Row) -> tuple[str, object]:
     """Return a key that is the same for all parts of one message, and for no other message."""
     seq, message, _ = row
     return message.origin.sender, message.part_of or seq
-
-
-def _files(around: Sequence[InboundMessage], message: InboundMessage) -> tuple[Attachment, ...]:
-    """Return the files of what was overheard that are shown: the newest, and those that a thread begins with."""
-    thread, known = message.origin.place.thread, {file.ref for file in message.files}
-    first, others = list[Attachment](), list[Attachment]()
-    for one in around:
-        files = [replace(file, spoken=False, by=one.origin.sender) for file in one.attachments if file.ref not in known]
-        (first if one.origin.message_id == thread else others).extend(files)
-    return (*first, *others[-FILES_OVERHEARD:])
 
 
 def joined(parts: Sequence[InboundMessage]) -> InboundMessage:

@@ -20,6 +20,13 @@ BEHIND = (
     f" AND other.{BY_ITSELF} AND other.epoch > 0 AND other.turn_id<>turn.turn_id)"
     f" OR EXISTS (SELECT 1 FROM inbox WHERE session_key=turn.session_key AND {WAITING} AND {IN_BACKGROUND}))"
 )
+# Who wrote what a session (?1) has to run, in their order as JSON; ?2: of the background.
+ASKERS = (
+    f"SELECT json_group_array(asker) FROM (SELECT {rows.ASKER} AS asker FROM turn AS had JOIN inbox USING (turn_id)"
+    f" WHERE had.session_key=?1 AND had.{OPEN_TURN} AND inbox.state IN ('taken','steering')"
+    f" AND (inbox.{IN_BACKGROUND})=?2 UNION ALL SELECT {rows.ASKER} FROM inbox WHERE session_key=?1 AND {WAITING}"
+    f" AND {FOR_A_RUN} AND ({IN_BACKGROUND})=?2)"
+)
 _LAST = "(SELECT max(seq) FROM entry WHERE transcript_id=?1)"
 
 
