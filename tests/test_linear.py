@@ -95,7 +95,8 @@ LEFT_OUT = (
 APART = {
     "agent": """
         calls.loop_guard.Repeats calls.repair._name journal.Journal loop.Loop models.anthropic._blocks
-        models.cli.client.CliClient models.cli.proof._body models.offline_request._without
+        models.cli.client.CliClient models.cli.proof._body models.fleet.Fleet
+        models.offline_request._without models.refusals.Mending
         models.ollama.Client models.sdk.AnswerReader tools.background.Background tools.output.Paced
         tools.workspace._refusal web.fetch.Fetcher
     """,

@@ -58,8 +58,8 @@ _NO_IMAGES = re.compile(
 )
 _FORMAT = re.compile(r"format|media.?type|mime|corrupt|decode|invalid image")
 _FEWER_TOOLS = re.compile(
-    rf"\btools?'?:?[^\[\d]{{0,80}}?(?:maximum length|at most|max\w*|limit|up to|exceeds?)\D{{0,30}}{_NUMBER}"
-    rf"|(?:at most|max\w*|limit|up to|more than)\D{{0,20}}{_NUMBER} (?:tools|functions|function declarations)"
+    rf"\btools?'?:?[^\[\d]{{0,80}}?(?:maximum length|at most|max\w{{0,10}}|limit|up to|exceeds?)\D{{0,30}}{_NUMBER}"
+    rf"|(?:at most|max\w{{0,10}}|limit|up to|more than)\D{{0,20}}{_NUMBER} (?:tools|functions|function declarations)"
 )
 _NO_TOOLS = re.compile(
     r"not support (tools?\b|tool (use|calling|calls)|function)|tools? (use |calling )?(is|are) not supported"

@@ -145,11 +145,11 @@ async def test_what_a_thread_hangs_on_stays_however_much_is_said_in_it(store: St
     await store.inbox.accept([*(overheard(number, THREAD) for number in range(10, 10 + OVERHEARD)), asked])
     assert await store.inbox.waiting_sessions(9) == []
     assert await store.history.begins(THREAD) == "99"
-    root = said(5, text="r" * 5000)
+    root = said(5, text="r" * 9000)
     assert await store.history.release(THREAD, [root, said(59, THREAD)]) == (KEY,)
     (first,) = await told(store)
     found = lines(first)
-    assert (len(found), len(found[0]), found[1], found[-1]) == (OVERHEARD + 1, 4000, "words 10", "words 59")
+    assert (len(found), len(found[0]), found[1], found[-1]) == (OVERHEARD + 1, 8000, "words 10", "words 59")
     again = replace(to_it(100, THREAD), asks_around=True)
     (fresh,) = await store.inbox.accept([again])
     assert isinstance(fresh, Fresh)
