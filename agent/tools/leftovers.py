@@ -4,6 +4,7 @@ A pid alone may belong to another process by now. With the kernel's start time i
 the boot, where the system has one, also across a restart of the machine.
 """
 
+import functools
 import os
 import signal
 import subprocess
@@ -38,9 +39,8 @@ def start_time(pid: int) -> str | None:
 def signal_below(leader: int, number: signal.Signals) -> bool:
     """Send a signal to every process below `leader`, and return whether there is any; a stopped leader is continued.
 
-    Their sessions and groups do not matter. The newest come first, and children of the leader as soon as they are
-    seen, to catch processes that live only long enough to leave a child. On other systems than Linux the leader's group
-    gets the signal.
+    Their sessions and groups do not matter. It looks again until there is no new one, to catch processes that live only
+    long enough to leave a child. On other systems than Linux the leader's group gets the signal.
     """
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "linux":
@@ -49,19 +49,34 @@ def signal_below(leader: int, number: signal.Signals) -> bool:
             os.killpg(leader, number)
     if sys.platform != "linux":
         return True
-    parents: dict[int, int] = {}
-    for pid in sorted((int(name) for name in os.listdir(_PROC) if name.isdecimal()), reverse=True):
-        if fields := _status(pid):
-            parents[pid] = int(fields[_PARENT])
-            if parents[pid] == leader:
-                _send(pid, number)
-    above, seen = {leader}, {leader}
-    while above := {pid for pid, parent in parents.items() if parent in above} - seen:
-        seen |= above
-        for pid in above:
-            if parents[pid] != leader:
-                _send(pid, number)
-    return len(seen) > 1
+    seen: set[int] = set()
+    for _ in range(_ROUNDS):
+        new = {pid for parent in (leader, *seen) for pid in _children(parent)} - seen
+        for pid in sorted(new, reverse=True):
+            _send(pid, number)
+        seen |= new
+        if not new:
+            break
+    return bool(seen)
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of a process that have not ended, where the kernel can without a look at all processes."""
+    if not _lists_children():
+        every = (int(name) for name in os.listdir(_PROC) if name.isdecimal())
+        return [one for one in every if (fields := _status(one)) and int(fields[_PARENT]) == pid]
+    found = list[int]()
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb", buffering=0) as file:
+                found += map(int, file.read().split())
+    return [one for one in found if _status(one)]
+
+
+@functools.cache
+def _lists_children() -> bool:
+    """Return whether the kernel lists the children of a process."""
+    return os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 
 
 def memory_below(leader: int) -> int:

@@ -96,7 +96,11 @@ async def test_what_detaches_itself_ends_with_its_command(working: Setting, room
     assert alive.ended(0)
 
 
-async def test_and_with_a_call_that_is_stopped(working: Setting, room: Path, alive: Alive) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+async def test_and_with_a_call_that_is_stopped(
+    working: Setting, room: Path, alive: Alive, monkeypatch: pytest.MonkeyPatch, listed: bool
+) -> None:
+    monkeypatch.setattr("agent.tools.leftovers._lists_children", lambda: listed)
     call = Call(room, working, f"trap '' TERM; {LEAVES} read -r line < never")
     await call.away(2)
     call.task.cancel()
