@@ -15,7 +15,9 @@ from bot.persistence.inbox import AcceptedMessage
 from bot.runs import queues
 from channels.message import ChatKind, InboundKind, Origin, Place
 from channels.session_key import http_key
+from tests.bot.inbound.test_commands import command
 from tests.bot.runs.test_lanes import Crowd, questions
+from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, NoParameters, running
 from tests.standins.script import Call
 from tests.watch import Watch
@@ -150,18 +152,20 @@ async def test_shares_hold_after_a_restart_and_owners_are_found_first(
         for n in range(12):
             await by_program(hark, f"program {n}", f"s{n}")
         await hark.until(lambda: hark.model.active == 2)
-        hark.service.parts.lanes.halt()  # so that the owner's message waits behind all others
+        await command(hark, "/freeze")  # so that the owner's message waits behind all others
         await hark.write("another guest", sender="7")
         await hark.write("the owner")
-    monkeypatch.setattr(queues, "READY", 6)
+    monkeypatch.setattr(queues, "READY", 4)
     monkeypatch.setattr(queues, "READY_EACH", 3)
-    async with running(tmp_path) as hark:
-        crowd = Crowd(hark.model)
-        await hark.until(lambda: hark.model.active == 4)
-        assert questions(hark)[:2] == ["program 0", "program 1"]
-        assert sorted(questions(hark)[2:]) == ["another guest", "the owner"]  # those two go on besides
+    crowd = Crowd(model := ScriptedModel())
+    async with running(tmp_path, model=model) as hark:
+        await command(hark, "/thaw")
+        await hark.until(lambda: model.active == 4)
+        asked = sorted(texts(request, "user")[-1].rpartition("\n")[2] for request in model.requests)
+        assert asked[0] == "another guest"
+        assert asked[3] == "the owner", "and two of the programs"
         crowd.gate.open()
-        await hark.until(lambda: len(hark.model.requests) == 14)
+        await hark.until(lambda: len(model.requests) == 14)
         assert crowd.most <= 4
 
 
