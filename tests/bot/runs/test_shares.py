@@ -184,8 +184,11 @@ async def test_an_owner_who_writes_behind_a_guest_in_a_group_does_not_wait_for_t
         await hark.until(lambda: len(hark.model.requests) == 4)
 
 
-async def test_whose_a_session_is_was_guessed_and_the_claim_knows(tmp_path: Path) -> None:
+async def test_whose_a_session_is_was_guessed_and_the_claim_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A session that is woken without a word of who wrote in it counts as an owner's until the claim looks."""
+    monkeypatch.setattr(queues, "READY_EACH", 1)  # the fourth is only in the store
     async with running(tmp_path, config=LINKED) as hark:
         crowd = Crowd(hark.model)
         await hark.accept(*(hark.message(f"from {one}", one) for one in MALLORY[:4]))
