@@ -34,8 +34,6 @@ _STEEP = 6
 _CLOSELY, _DEAR, _HEAVY = 2, 0.008, 0.0002
 # Seconds of processor time: what is never looked at, and what is never waited for.
 _UNSEEN, _MOST = 0.02, 0.4
-# How many times as long twice the length takes that is too long: 4 is quadratic, and measured figures vary.
-_TOO_STEEP = 3.5
 # Seconds of processor time that nothing may take on the event loop.
 _SLOW = 0.05
 _METHODS = {"match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split"}
@@ -300,10 +298,7 @@ def slow(work: Callable[[str], object], made: Pump, length: int = LENGTH) -> str
     if (once := took(work, made, size, 3)) < _UNSEEN:
         return ""
     twice = took(work, made, 2 * size, 3)
-    if twice > _TOO_STEEP * once:  # or something else took the processor
-        twice = min(twice, took(work, made, 2 * size, 5))
-    more = min(twice, _MOST / (_TOO_STEEP + 0.1))
-    if twice <= _TOO_STEEP * once or (twice < _MOST and took(work, made, 4 * size, 2) <= _TOO_STEEP * more):
+    if twice <= 3 * once or (twice < _MOST and took(work, made, 4 * size, 2) <= 3 * min(twice, _MOST / 3.1)):
         return ""  # or an accident
     return f"{made[0][:30]!r} + {made[1][:30]!r} * n: {once:.3f} s for {size} characters, {twice:.3f} s for 2 n"
 

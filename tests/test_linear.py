@@ -58,7 +58,6 @@ BOUNDED = {
     "heartbeat.quiet._TRAILING": 64,  # the end of a text
     "heartbeat.quiet._MAY_TRAIL": 64,
     "heartbeat.quiet._LEADING": 256,  # its beginning
-    "channels.telegram.render.bodies": 4_000,  # a block of an answer
 }
 # The operator's own words, and the terminal of somebody who may do everything.
 TRUSTED = ("bot.config.", "bot.cli.", "bot.reload.")

@@ -41,7 +41,7 @@ _FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else
 _PLAIN_LINE = r"[^\W\d_](?:[^\x00-\x1f\x7f\ud800-\udfff#$&*+:<=>@\[\\\]^_`{|}~]++|:(?!//))*+(?<!\s)"
 _PLAIN = re.compile(rf"{_PLAIN_LINE}(?:\n\n?{_PLAIN_LINE})*+")
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
-_TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
+_TAG = re.compile(r"<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
 _CLOSES = re.compile("</details", re.IGNORECASE)
 _SUMMARY = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?", re.I | re.S)
@@ -203,6 +203,10 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 def _tag(state: StateInline, silent: bool) -> bool:
     """A line break, lowered or raised text; comments and stray parts of a collapsible section are dropped."""
+    if state.src.startswith("<!--", state.pos):
+        end = state.src.find("-->", state.pos + 4, state.posMax)
+        state.pos = end + 3 if end >= 0 else state.pos
+        return end >= 0
     found = _TAG.match(state.src, state.pos, state.posMax)
     if not found:
         return False
