@@ -81,13 +81,11 @@ def _lists_children() -> bool:
 
 def memory_below(leader: int) -> int:
     """Return how many bytes of memory the processes below `leader` hold; 0 on other systems than Linux."""
-    found = {}
-    for pid in (int(name) for name in os.listdir(_PROC) if name.isdecimal()) if _PROC.exists() else ():
-        if fields := _status(pid):
-            found[pid] = int(fields[_PARENT]), int(fields[_RESIDENT])
-    pages, above = 0, {leader}
-    while above := {pid for pid, (parent, _) in found.items() if parent in above}:
-        pages += sum(found[pid][1] for pid in above)
+    if sys.platform != "linux":
+        return 0
+    pages, above = 0, [leader]
+    while above := [pid for parent in above for pid in _children(parent)]:
+        pages += sum(int(fields[_RESIDENT]) for pid in above if (fields := _status(pid)))
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
