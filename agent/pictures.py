@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from agent.message import Image
 
+# The images of a request, and the bytes of one: 5 MB as base64 is what the strictest provider takes.
+MAX_IMAGES, MAX_IMAGE_BYTES = 20, 3_500_000
 # Characters of base64 in which the size stands, also behind a preview; a multiple of four.
 _HEAD = 256 * 1024
 _TYPES = {

@@ -13,10 +13,9 @@ from jsonschema.validators import validator_for  # type: ignore[import-untyped]
 from mcp import ClientSession, MCPError, types
 
 from agent.fences import unfenced
-from agent.images import MAX_IMAGE_BYTES
 from agent.mcp.tools import PROMPT, RESOURCE, Shown
 from agent.message import Image, Provenance, ToolOutput
-from agent.pictures import image_type
+from agent.pictures import MAX_IMAGE_BYTES, image_type
 
 log = structlog.get_logger()
 P = TypeVar("P", bound=types.PaginatedResult)

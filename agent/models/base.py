@@ -5,16 +5,16 @@ because only the runner knows what has been said already. Errors are one closed 
 """
 
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent.message import Message, ToolSpec, Usage
+from agent.pictures import MAX_IMAGE_BYTES, MAX_IMAGES
 
 if TYPE_CHECKING:  # clients are built without pydantic
     from agent.models.price import Price
-    from agent.models.refusals import Refused
     from agent.sandbox.proof import Setting
 
 # How long a model thinks; auto leaves it to the model.
@@ -145,13 +145,34 @@ class Takes:
     # The most tools, 0: any number.
     tools: int = 0
     # The most images, their pixels on each side (0: any number), and their bytes.
-    images: int = 20
+    images: int = MAX_IMAGES
     pixels: int = 0
-    image_bytes: int = 3_500_000
+    image_bytes: int = MAX_IMAGE_BYTES
     # ids: of calls are nine letters or digits. turns: people's messages and answers alternate, and an answer stands
     # behind results. signatures: calls of other models bear a mark in place of a signature. plain: schemas of tools
     # have few keywords. reasoning: that before a call comes back with it. unthought: the present calls have none.
     forms: frozenset[str] = frozenset()
+
+
+# Persists what a model refuses: its name, and the reasons by the parts.
+Keep = Callable[[str, Mapping[str, str]], Awaitable[None]]
+
+
+class Refused:
+    """What one model refuses, as parts of requests (`agent/models/refusals.py`)."""
+
+    def __init__(self, model: str, keep: Keep) -> None:
+        self._model, self._keep = model, keep
+        # The provider's words about each part.
+        self.parts: dict[str, str] = {}
+        # Refusals that no try has helped against since a request was answered last.
+        self.helpless: set[str] = set()
+
+    async def learn(self, parts: Mapping[str, str]) -> None:
+        """Note parts without which a request was answered."""
+        self.helpless.clear()
+        self.parts |= parts
+        await self._keep(self._model, parts)
 
 
 class ModelClient:
@@ -163,7 +184,7 @@ class ModelClient:
     limits = ""
     takes = Takes()
     # What the model is known to refuse, see `Fleet`; None: nothing is remembered.
-    refused: "Refused | None" = None
+    refused: Refused | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name

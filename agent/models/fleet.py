@@ -13,8 +13,7 @@ from types import MappingProxyType
 
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Text, Usage
-from agent.models.base import Alive, Answer, ModelClient, ModelRequest, ThinkingLevel
-from agent.models.refusals import Keep, Refused
+from agent.models.base import Alive, Answer, Keep, ModelClient, ModelRequest, Refused, ThinkingLevel
 
 _MINUTE = 60_000
 # For how many minutes a key rests after so many failures in a row; without credit for hours.

@@ -156,7 +156,9 @@ def with_images(messages: Iterable[Message], instead: Iterable[str | Image | Non
         pairs = [(image, next(left)) for image in part.images]
         words = [one for _, one in pairs if isinstance(one, str)]
         kept = tuple([one or image for image, one in pairs if not isinstance(one, str)])
-        return replace(part, text="\n".join(filter(None, (part.text, *words))), images=kept) if words else part
+        if kept == part.images:
+            return part
+        return replace(part, text="\n".join(filter(None, (part.text, *words))), images=kept)
 
     return tuple([replace(one, parts=tuple(map(changed, one.parts))) for one in messages])
 

@@ -10,7 +10,7 @@ A part is a text: its kind, and which one it is by its content, so that the same
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -20,14 +20,12 @@ import structlog
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Thinking, ToolSpec
 from agent.models import schemas
-from agent.models.base import LeftOut, ModelRequest
+from agent.models.base import LeftOut, ModelRequest, Refused
 from agent.models.protocol import images_of, with_images
 from agent.pictures import is_whole
 
 log = structlog.get_logger()
 
-# Persists what a model refuses: its name, and the reasons by the parts.
-Keep = Callable[[str, Mapping[str, str]], Awaitable[None]]
 
 # Tries for one request, and those of them that follow no word of the refusal but halve what it may be about.
 _TRIES, _GUESSES = 10, 3
@@ -72,23 +70,6 @@ _THOUGHT = re.compile(
 )
 _TOOL = re.compile(r"\btools?\b|function|schema|parameters|grammar|propert(y|ies)")
 _REASONING = ("thinking", "redacted_thinking", "reasoning")
-
-
-class Refused:
-    """What one model refuses."""
-
-    def __init__(self, model: str, keep: Keep) -> None:
-        self._model, self._keep = model, keep
-        # The provider's words about each part.
-        self.parts: dict[str, str] = {}
-        # Refusals that no try has helped against since a request was answered last.
-        self.helpless: set[str] = set()
-
-    async def learn(self, parts: Mapping[str, str]) -> None:
-        """Note parts without which a request was answered."""
-        self.helpless.clear()
-        self.parts |= parts
-        await self._keep(self._model, parts)
 
 
 def without(request: ModelRequest, parts: Collection[str]) -> ModelRequest:

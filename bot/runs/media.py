@@ -19,9 +19,9 @@ import structlog
 from agent.context import Context
 from agent.documents import NotRead, is_document, pages_of
 from agent.fences import harmless
-from agent.images import FILES, MAX_IMAGE_BYTES
+from agent.images import FILES
 from agent.message import Image, Mark, Message, Part, Text
-from agent.pictures import image_type
+from agent.pictures import MAX_IMAGE_BYTES, image_type
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 from bot.compose import fenced, named, said_aloud, shortened
 from bot.persistence.turns import Turn

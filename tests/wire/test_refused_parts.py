@@ -17,8 +17,7 @@ import pytest
 
 from agent.errors import ModelError
 from agent.message import Image, Message, Part, Thinking, ToolResult, ToolSpec
-from agent.models.base import Answer, LeftOut, ModelApi, ThinkingLevel
-from agent.models.refusals import Refused
+from agent.models.base import Answer, LeftOut, ModelApi, Refused, ThinkingLevel
 from bot.telemetry.masked import MaskedClient
 from bot.telemetry.redact import Redactor
 from tests.agent.models.makers import READ, assistant, call, request, results, user
