@@ -14,6 +14,7 @@ from agent.sandbox.kept import KEPT_FOLDERS, Kept, kept_of, repositories
 from agent.sandbox.proof import Setting, choose
 from agent.tools.exec import ExecParameters
 from tests.agent.sandbox.conftest import Run, git, held
+from tests.agent.test_removal import deep
 from tests.agent.tools.calls import outcome
 from tests.agent.tools.commands import commands
 
@@ -266,13 +267,7 @@ async def test_beneath_landlock_a_link_is_granted_nothing(room: Path) -> None:
 
 @pytest.mark.parametrize("depth", [1_200, 2_500])
 def test_folders_that_lie_too_deep_are_no_crash(room: Path, depth: int) -> None:
-    at = os.open(room, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir("d", dir_fd=at)
-        below = os.open("d", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+    deep(room / "d", depth)
     (room / "one/.git").mkdir(parents=True)
     with pytest.raises(OSError, match="lie too deep in each other"):
         kept_of(room, ())

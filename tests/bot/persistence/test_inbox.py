@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.events import Outcome
 from agent.prompt.build import Prompt, Section
-from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import AcceptedMessage, Duplicate, Fresh
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import Ending, Stopped
@@ -15,7 +13,7 @@ from channels.message import InboundKind
 from channels.outgoing import Planned, Sent
 from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, Time, accept, answer, claim, settled
-from tests.bot.store.opened import KEY, accept_and_claim, answering, message
+from tests.bot.store.opened import KEY, accept_and_claim, answering, fail, message
 
 
 async def test_an_event_is_accepted_once_and_the_mark_with_it(opens: Opens) -> None:
@@ -81,14 +79,7 @@ async def test_a_message_steers_a_turn_that_has_not_ended(store: Store) -> None:
     assert await store.inbox.steer(turn.turn_id, seq)
     assert await answer(store, turn) is None, "it reads what steers it first"
     assert await store.inbox.steer(turn.turn_id, message("three", InboundKind.API))
-    await store.turns.finish(
-        turn.run,
-        Outcome.FAILED,
-        error_kind="network",
-        error_message=None,
-        where=PlanIn(turn.conv_id),
-        blocks=(),
-    )
+    await fail(store, turn)
     assert not await store.inbox.steer(turn.turn_id, message("four", InboundKind.API))
     assert [found.text for found in (await claim(store)).messages] == ["three"]
 

@@ -11,6 +11,7 @@ from agent.events import MessageEnd, Outcome, RunRef
 from agent.journal import Step
 from agent.message import Message, Part, Text, Usage
 from bot.clock import Clock
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.events import Subscriber
 from bot.persistence.inbox import AcceptedMessage, Duplicate
 from bot.persistence.settings import AnsweredBy, SessionSettings
@@ -107,3 +108,9 @@ async def accept_and_claim(
     """Let a message in and take the turn that answers it."""
     await accept(store, text, kind, **fields)
     return await claim(store)
+
+
+async def fail(store: Store, turn: Turn) -> None:
+    """End a turn because no model could be reached, and tell nobody."""
+    where = PlanIn(turn.conv_id)
+    await store.turns.finish(turn.run, Outcome.FAILED, error_kind="network", error_message=None, where=where, blocks=())

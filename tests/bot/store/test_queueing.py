@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import CompactionEnd, CompactionStart, Outcome
+from agent.events import CompactionEnd, CompactionStart
 from agent.message import Text, ToolCall
 from bot.clock import Clock
 from bot.persistence.causes import Cause
@@ -16,7 +16,7 @@ from bot.store.store import Store
 from channels.message import Attachment, InboundKind, InboundMessage, Place
 from channels.outgoing import Planned
 from channels.sources import Source, sentence
-from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, answering, claim, fail, message, opened, whole
 from tests.stored import Stored
 from tests.watch import ManualTime, Watch
 
@@ -156,8 +156,7 @@ async def test_what_steers_too_late_is_a_turn_of_its_own(store: Store) -> None:
     assert (await write(store, "two", under("steer"))).state == "waiting"
     turn = await claim(store)
     assert (await write(store, "three", under("steer"))).state == "steering"
-    where = PlanIn(turn.conv_id)
-    await store.turns.finish(turn.run, Outcome.FAILED, error_kind="network", error_message=None, where=where, blocks=())
+    await fail(store, turn)
     assert await turns(store) == [["three"]]
 
 

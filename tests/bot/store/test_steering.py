@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from agent.events import Outcome
 from agent.message import Text
 from bot.clock import Clock
 from bot.persistence.deliveries import PlanIn
@@ -13,7 +12,7 @@ from bot.store.store import Store
 from channels.message import ChatMoved, InboundKind, InboundMessage
 from channels.outgoing import Planned
 from channels.sources import sentence
-from tests.bot.store.opened import KEY, accept, accept_and_claim, answering, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, accept_and_claim, answering, claim, fail, message, opened, whole
 from tests.stored import Stored
 from tests.watch import ManualTime, Watch
 
@@ -38,14 +37,7 @@ async def test_what_waits_is_read_before_the_next_answer(store: Store) -> None:
 async def test_a_turn_that_has_ended_reads_nothing_more(store: Store) -> None:
     turn = await accept_and_claim(store, "one")
     seq = await accept(store, "two")
-    await store.turns.finish(
-        turn.run,
-        Outcome.FAILED,
-        error_kind="network",
-        error_message=None,
-        where=PlanIn(turn.conv_id),
-        blocks=(),
-    )
+    await fail(store, turn)
     assert not await store.inbox.steer(turn.turn_id, seq)
     assert (await claim(store)).messages[0].text == "two"
 
@@ -188,14 +180,7 @@ async def test_what_steered_a_turn_in_vain_is_answered_after_it(store: Store) ->
     turn = await accept_and_claim(store, "one", InboundKind.API, turn_id="t1")
     for text in ("two", "three"):
         assert await store.inbox.steer("t1", message(text, InboundKind.API))
-    await store.turns.finish(
-        turn.run,
-        Outcome.FAILED,
-        error_kind="network",
-        error_message=None,
-        where=PlanIn(turn.conv_id),
-        blocks=(),
-    )
+    await fail(store, turn)
     assert await texts_of_turns(store) == [["two"], ["three"]]
 
 
